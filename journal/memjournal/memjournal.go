@@ -1,0 +1,406 @@
+// Package memjournal keeps a journal in memory: for exploration and tests, where nothing has to survive the process. It
+// keeps the same contract as the stores on disk, and the same suite says so. It imports journal and canonical.
+package memjournal
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	"notwice/journal"
+)
+
+// Store is a journal in memory. Make it with New.
+type Store struct {
+	mu     sync.Mutex
+	closed bool
+	high   time.Time
+	digest []byte
+	stats  journal.Stats
+	riders []rider
+
+	ops     map[journal.Key]*record
+	order   []journal.Key // by key, which is by time of registration
+	kin     map[string][]journal.Key
+	numbers map[string]journal.Key
+	places  map[string]journal.Key // by transcript position
+	owners  map[string]journal.Key // by account and external id
+	tasks   map[string]int         // writes registered by a task
+	entries map[string][][]byte    // transcripts
+}
+
+type record struct {
+	op     journal.Operation
+	events []journal.Event
+}
+
+type rider struct {
+	at     time.Time
+	key    journal.Key
+	decide journal.Decide
+}
+
+// New returns an empty journal.
+func New() *Store {
+	return &Store{
+		ops: map[journal.Key]*record{}, kin: map[string][]journal.Key{}, numbers: map[string]journal.Key{},
+		places: map[string]journal.Key{}, owners: map[string]journal.Key{}, tasks: map[string]int{}, entries: map[string][][]byte{},
+	}
+}
+
+var (
+	_ journal.Journal     = (*Store)(nil)
+	_ journal.Transcripts = (*Store)(nil)
+)
+
+func (s *Store) lock(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return journal.ErrClosed
+	}
+	return nil
+}
+
+// DecideByIntent implements journal.Journal.
+func (s *Store) DecideByIntent(ctx context.Context, at time.Time, w journal.Wish, decide journal.Decide) error {
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	k := s.known(journal.Known{})
+	k.TaskSeq = s.tasks[w.Task]
+	if key, ok := s.places[w.Position]; ok && w.Position != "" {
+		k.Recorded = s.copyOf(key)
+	}
+	keys := s.kin[string(w.Kin)]
+	for i, key := range keys {
+		op := s.copyOf(key)
+		if op.Unheard() {
+			k.Unheard = append(k.Unheard, *op)
+		}
+		if op.Scope == w.Scope {
+			k.Last = s.copyOf(key)
+		}
+		if i >= len(keys)-journal.RecentLimit {
+			k.Recent = append(k.Recent, *s.copyOf(key))
+		}
+	}
+	slices.Reverse(k.Recent)
+	return s.decide(at, k, decide)
+}
+
+// DecideByKey implements journal.Journal.
+func (s *Store) DecideByKey(ctx context.Context, at time.Time, key journal.Key, decide journal.Decide) error {
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	return s.byKey(at, key, decide)
+}
+
+func (s *Store) byKey(at time.Time, key journal.Key, decide journal.Decide) error {
+	if s.ops[key] == nil {
+		return journal.ErrNotFound
+	}
+	return s.decide(at, s.known(journal.Known{Operation: s.copyOf(key)}), decide)
+}
+
+func (s *Store) known(k journal.Known) journal.Known {
+	k.High = s.high
+	k.Owner = func(account, id string) (journal.Key, bool) {
+		key, ok := s.owners[account+"\x00"+id]
+		return key, ok
+	}
+	return k
+}
+
+func (s *Store) copyOf(key journal.Key) *journal.Operation {
+	r := s.ops[key]
+	if r == nil {
+		return nil
+	}
+	op := r.op.Clone()
+	return &op
+}
+
+func (s *Store) decide(at time.Time, k journal.Known, decide journal.Decide) error {
+	c, err := decide(k)
+	if err != nil {
+		return err
+	}
+	if c.Operation == nil {
+		return nil
+	}
+	if err := s.write(c); err != nil {
+		return err
+	}
+	if at.After(s.high) {
+		s.high = at
+	}
+	s.stats.Commits++
+	riders := s.riders
+	s.riders = nil
+	for _, r := range riders {
+		s.ride(r)
+	}
+	return nil
+}
+
+func (s *Store) ride(r rider) {
+	if s.ops[r.key] == nil {
+		return
+	}
+	if c, err := r.decide(s.known(journal.Known{Operation: s.copyOf(r.key)})); err == nil && c.Operation != nil {
+		s.write(c) // dropped if it fails, as the contract says
+	}
+}
+
+func (s *Store) write(c journal.Change) error {
+	op := c.Operation.Clone()
+	old := s.ops[op.Key]
+	var before *journal.Operation
+	if old != nil {
+		before = &old.op
+	}
+	if err := journal.Check(before, &op); err != nil {
+		return err
+	}
+	owner := op.Account + "\x00" + op.ExternalID
+	if key, ok := s.owners[owner]; ok && op.ExternalID != "" && key != op.Key {
+		return fmt.Errorf("%w: %s", journal.ErrExternalIDTaken, op.ExternalID)
+	}
+	if old == nil {
+		if err := s.register(&op); err != nil {
+			return err
+		}
+		old = s.ops[op.Key]
+	}
+	if old.op.ExternalID != "" && old.op.ExternalID != op.ExternalID {
+		delete(s.owners, old.op.Account+"\x00"+old.op.ExternalID)
+	}
+	if op.ExternalID != "" {
+		s.owners[owner] = op.Key
+	}
+	old.op = op
+	old.events = append(old.events, c.Events...)
+	return nil
+}
+
+func (s *Store) register(op *journal.Operation) error {
+	for _, key := range s.kin[string(op.Kin)] {
+		if s.ops[key].op.Intent == op.Intent {
+			return fmt.Errorf("%w: operation %s: its intent has the key %s", journal.ErrInvariant, op.Key, key)
+		}
+	}
+	s.ops[op.Key] = &record{op: *op}
+	i, _ := slices.BinarySearch(s.order, op.Key)
+	s.order = slices.Insert(s.order, i, op.Key)
+	s.kin[string(op.Kin)] = append(s.kin[string(op.Kin)], op.Key)
+	s.numbers[op.Number] = op.Key
+	if op.Position != "" {
+		s.places[op.Position] = op.Key
+	}
+	s.tasks[op.Task] = op.TaskSeq
+	return nil
+}
+
+// Later implements journal.Journal.
+func (s *Store) Later(at time.Time, key journal.Key, decide journal.Decide) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.riders = append(s.riders, rider{at, key, decide})
+	}
+}
+
+// Flush implements journal.Journal.
+func (s *Store) Flush(ctx context.Context) error {
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	s.flush()
+	return nil
+}
+
+func (s *Store) flush() {
+	if len(s.riders) == 0 {
+		return
+	}
+	for _, r := range s.riders {
+		s.ride(r)
+	}
+	s.riders = nil
+	s.stats.Commits++
+}
+
+// Get implements journal.Journal.
+func (s *Store) Get(ctx context.Context, key journal.Key) (journal.Operation, error) {
+	if err := s.lock(ctx); err != nil {
+		return journal.Operation{}, err
+	}
+	defer s.mu.Unlock()
+	op := s.copyOf(key)
+	if op == nil {
+		return journal.Operation{}, journal.ErrNotFound
+	}
+	return *op, nil
+}
+
+// Find implements journal.Journal.
+func (s *Store) Find(ctx context.Context, text string) ([]journal.Operation, error) {
+	return s.collect(ctx, 2, func(r *record) bool {
+		return string(r.op.Key) == text || r.op.Number == text ||
+			len(text) >= 8 && (strings.HasPrefix(string(r.op.Key), text) || strings.HasPrefix(r.op.Number, text))
+	})
+}
+
+func (s *Store) collect(ctx context.Context, limit int, want func(*record) bool) ([]journal.Operation, error) {
+	if err := s.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	var found []journal.Operation
+	for _, key := range s.order {
+		if r := s.ops[key]; want(r) && (limit == 0 || len(found) < limit) {
+			found = append(found, r.op.Clone())
+		}
+	}
+	return found, nil
+}
+
+// List implements journal.Journal.
+func (s *Store) List(ctx context.Context, q journal.Query) ([]journal.Operation, journal.Key, error) {
+	all, err := s.collect(ctx, 0, func(r *record) bool { return q.Matches(&r.op) && (q.Before == "" || r.op.Key < q.Before) })
+	slices.Reverse(all)
+	limit := q.Limit
+	if limit <= 0 {
+		limit = 100
+	}
+	if len(all) <= limit {
+		return all, "", err
+	}
+	return all[:limit], all[limit-1].Key, err
+}
+
+// Due implements journal.Journal.
+func (s *Store) Due(ctx context.Context, until time.Time, limit int) ([]journal.Key, error) {
+	all, err := s.collect(ctx, 0, func(r *record) bool { return !r.op.Due.IsZero() && !r.op.Due.After(until) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].Due.Before(all[j].Due) })
+	var keys []journal.Key
+	for _, op := range all[:min(limit, len(all))] {
+		keys = append(keys, op.Key)
+	}
+	return keys, err
+}
+
+// NextDue implements journal.Journal.
+func (s *Store) NextDue(ctx context.Context) (due time.Time, ok bool, err error) {
+	all, err := s.collect(ctx, 0, func(r *record) bool { return !r.op.Due.IsZero() })
+	for _, op := range all {
+		if !ok || op.Due.Before(due) {
+			due, ok = op.Due, true
+		}
+	}
+	return due, ok, err
+}
+
+// Review implements journal.Journal.
+func (s *Store) Review(ctx context.Context, limit int) ([]journal.Operation, error) {
+	all, err := s.collect(ctx, 0, func(r *record) bool { return r.op.InReview() })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].ReviewSince().Before(all[j].ReviewSince()) })
+	return all[:min(limit, len(all))], err
+}
+
+// History implements journal.Journal.
+func (s *Store) History(ctx context.Context, key journal.Key) ([]journal.Event, error) {
+	if err := s.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	if s.ops[key] == nil {
+		return nil, journal.ErrNotFound
+	}
+	return slices.Clone(s.ops[key].events), nil
+}
+
+// DigestKey implements journal.Journal.
+func (s *Store) DigestKey(ctx context.Context, fresh []byte) ([]byte, error) {
+	if err := s.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	if s.digest == nil {
+		s.digest = slices.Clone(fresh)
+		s.stats.Commits++
+	}
+	return slices.Clone(s.digest), nil
+}
+
+// Stats implements journal.Journal.
+func (s *Store) Stats() journal.Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stats
+}
+
+// Close implements journal.Journal.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.flush()
+	}
+	s.closed = true
+	return nil
+}
+
+// Append implements journal.Transcripts.
+func (s *Store) Append(ctx context.Context, task string, n int, entry []byte) (taken bool, err error) {
+	if err := s.lock(ctx); err != nil {
+		return false, err
+	}
+	defer s.mu.Unlock()
+	switch have := len(s.entries[task]); {
+	case n < have:
+		return true, nil
+	case n > have:
+		return false, fmt.Errorf("%w: task %q has %d entries, entry %d cannot be added", journal.ErrInvariant, task, have, n)
+	}
+	s.entries[task] = append(s.entries[task], slices.Clone(entry))
+	s.stats.Commits++
+	return false, nil
+}
+
+// Entries implements journal.Transcripts.
+func (s *Store) Entries(ctx context.Context, task string) ([][]byte, error) {
+	if err := s.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	return slices.Clone(s.entries[task]), nil
+}
+
+// Tasks implements journal.Transcripts.
+func (s *Store) Tasks(ctx context.Context) (names []string, entries []int, err error) {
+	if err := s.lock(ctx); err != nil {
+		return nil, nil, err
+	}
+	defer s.mu.Unlock()
+	for name := range s.entries {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		entries = append(entries, len(s.entries[name]))
+	}
+	return names, entries, nil
+}

@@ -1,0 +1,244 @@
+package journal
+
+import (
+	"time"
+
+	"notwice/canonical"
+)
+
+// Key names an operation at the provider: an opaque random UUIDv7 text, minted once per intent, sent on every attempt.
+type Key string
+
+// Status is the state of an operation; there are five and no others.
+type Status string
+
+// The five states.
+const (
+	Pending     Status = "pending"
+	InProgress  Status = "in_progress"
+	Unknown     Status = "unknown"
+	Succeeded   Status = "succeeded"
+	FailedFinal Status = "failed_final"
+)
+
+// Statuses lists the five states.
+func Statuses() []Status { return []Status{Pending, InProgress, Unknown, Succeeded, FailedFinal} }
+
+// Final reports whether the state is an end.
+func (s Status) Final() bool { return s == Succeeded || s == FailedFinal }
+
+// Outcome is what one attempt proved. Empty: nothing recorded yet.
+type Outcome string
+
+// The four outcomes.
+const (
+	Applied        Outcome = "applied"
+	Rejected       Outcome = "rejected"
+	NotSent        Outcome = "not_sent"
+	OutcomeUnknown Outcome = "unknown"
+)
+
+// Evidence is why a state is believed.
+type Evidence string
+
+// The kinds of evidence.
+const (
+	Response          Evidence = "response"
+	LookupByKey       Evidence = "lookup_by_key"
+	LookupByReference Evidence = "lookup_by_reference"
+	Heuristic         Evidence = "heuristic"
+	UpstreamError     Evidence = "upstream_error"
+	Person            Evidence = "person"
+)
+
+// Attempt is one external call for an operation.
+type Attempt struct {
+	N        int           `json:"n"`     // from 1
+	Epoch    int           `json:"epoch"` // of the claim; a later claim has a higher one
+	Started  time.Time     `json:"started"`
+	Up       time.Duration `json:"up,omitzero,format:nano"` // the machine's uptime at the claim, see Moment
+	Deadline time.Time     `json:"deadline"`
+	Lease    time.Time     `json:"lease"` // deadline plus margin; past it the attempt must not send
+	Ended    time.Time     `json:"ended,omitzero"`
+	EndedUp  time.Duration `json:"ended_up,omitzero,format:nano"`
+	Outcome  Outcome       `json:"outcome,omitzero"`
+	Reason   string        `json:"reason,omitzero"` // why that outcome, one machine word such as `timeout`
+	Undone   bool          `json:"undone,omitzero"` // proved not executed: by the attempt's own end or by a definite absence
+}
+
+// Moment is a point in time by two clocks: the wall clock, which can be wrong, and the machine's uptime (suspends
+// included), which all processes of a boot share and nobody can set.
+type Moment struct {
+	Wall time.Time
+	Up   time.Duration
+}
+
+// Begun is the moment of the claim.
+func (a Attempt) Begun() Moment { return Moment{a.Started, a.Up} }
+
+// Length is how long the attempt may send: from its claim to the end of its lease.
+func (a Attempt) Length() time.Duration { return a.Lease.Sub(a.Started) }
+
+// Latest is the time until which the attempt may still reach the provider as far as we know: the latest of deadline, lease
+// end and recorded end.
+func (a Attempt) Latest() time.Time {
+	t := a.Lease
+	if a.Deadline.After(t) {
+		t = a.Deadline
+	}
+	if a.Ended.After(t) {
+		t = a.Ended
+	}
+	return t
+}
+
+// Field keeps what stays readable of one argument after the request body is gone.
+type Field struct {
+	Name   string         `json:"name"`
+	Role   canonical.Role `json:"role,omitzero"`
+	Money  string         `json:"money,omitzero"`  // ISO code of a money field
+	Value  string         `json:"value,omitzero"`  // identity and money fields only: the title of the operation
+	Digest string         `json:"digest"`          // keyed digest of the value as sent
+	Folded string         `json:"folded,omitzero"` // identity fields: keyed digest of the folded value
+}
+
+// Candidate is one object at the provider that may be the operation's effect.
+type Candidate struct {
+	ID      string    `json:"id"`
+	State   string    `json:"state,omitzero"` // completed, failed, running or empty
+	Title   string    `json:"title,omitzero"` // the provider's fields, for a person
+	Differs []string  `json:"differs,omitzero"`
+	Created time.Time `json:"created,omitzero"`
+}
+
+// Wait is the mark of an operation that only a person can move on.
+type Wait struct {
+	Reason     string      `json:"reason"` // machine word: unresolved, candidates, heuristic, conflict, attempts, approval, look_alike …
+	Since      time.Time   `json:"since"`
+	Note       string      `json:"note,omitzero"`
+	Candidates []Candidate `json:"candidates,omitzero"`
+}
+
+// Flag is a contradiction that stays in review until a person has seen it.
+type Flag struct {
+	At   time.Time `json:"at"`
+	What string    `json:"what"`
+}
+
+// Operation is the journal's record of one intent, from registration to its final state.
+type Operation struct {
+	Key         Key            `json:"key"`
+	Number      string         `json:"number"`
+	Tool        string         `json:"tool"`
+	Account     string         `json:"account"` // name@place (FORMATS §7)
+	Scope       string         `json:"scope"`   // canonical text of ["journal"], ["task",T] or ["turn",T,N]
+	Task        string         `json:"task,omitzero"`
+	TaskSeq     int            `json:"task_seq,omitzero"` // how many writes its task had registered, itself included
+	Kin         canonical.Hash `json:"kin"`               // action, account and identity, whatever the scope
+	Intent      canonical.Hash `json:"intent"`            // kin, scope and seq
+	Seq         int            `json:"seq"`
+	RequestHash canonical.Hash `json:"request_hash"`
+	Position    string         `json:"position,omitzero"` // transcript position that registered it
+	Fields      []Field        `json:"fields,omitzero"`
+	Request     canonical.Raw  `json:"request,omitzero"` // the registered arguments, secrets as references; gone once final
+
+	Status     Status        `json:"status"`
+	Evidence   Evidence      `json:"evidence,omitzero"`
+	ExternalID string        `json:"external_id,omitzero"`
+	Result     canonical.Raw `json:"result,omitzero"`
+	Reason     string        `json:"reason,omitzero"` // machine word of the latest fact, such as `timeout` or `card_declined`
+
+	Epoch        int           `json:"epoch,omitzero"`
+	AttemptCount int           `json:"attempt_count,omitzero"`
+	Attempts     []Attempt     `json:"attempts,omitzero"` // those that may have been executed, and the latest; all are in the history
+	Registered   time.Time     `json:"registered"`
+	FirstSent    time.Time     `json:"first_sent,omitzero"` // claim of the first attempt that may have been executed; fixed there
+	FirstUp      time.Duration `json:"first_up,omitzero,format:nano"`
+	Ended        time.Time     `json:"ended,omitzero"`
+	Delivered    time.Time     `json:"delivered,omitzero"`   // the final answer reached a caller
+	CallerLost   bool          `json:"caller_lost,omitzero"` // the caller went away before it had an answer
+
+	Due         time.Time `json:"due,omitzero"`          // next work by itself; zero: none
+	NeedsCaller bool      `json:"needs_caller,omitzero"` // a volatile field is needed, which only a caller brings
+	NotBefore   time.Time `json:"not_before,omitzero"`   // the provider asked to wait
+	Rests       bool      `json:"rests,omitzero"`        // pending and going nowhere by itself
+	Released    bool      `json:"released,omitzero"`     // pending because a look-up proved absence; may go by itself until SendUntil
+	SendUntil   time.Time `json:"send_until,omitzero"`
+	Misses      int       `json:"misses,omitzero"`  // look-ups in a row, begun after the visibility window, that found nothing
+	Looks       int       `json:"looks,omitzero"`   // look-ups since it became unknown
+	Looking     time.Time `json:"looking,omitzero"` // a look-up is under way until then at the latest
+	Wait        *Wait     `json:"wait,omitzero"`
+	Flags       []Flag    `json:"flags,omitzero"`
+}
+
+// Open reports whether the operation is not in a final state.
+func (o *Operation) Open() bool { return !o.Status.Final() }
+
+// Unheard reports whether the operation is open, or final in a scope that separates wishes while nobody has had its
+// answer. An equal call is then still this operation, whatever its scope.
+func (o *Operation) Unheard() bool {
+	return o.Open() || (o.Scope != JournalScope && o.Delivered.IsZero())
+}
+
+// JournalScope is the scope of a tool whose identity holds for the whole journal.
+const JournalScope = `["journal"]`
+
+// InReview reports whether a person has something to decide or to see.
+func (o *Operation) InReview() bool { return o.Wait != nil || len(o.Flags) > 0 }
+
+// ReviewSince is when it entered the review queue.
+func (o *Operation) ReviewSince() time.Time {
+	if o.Wait != nil {
+		return o.Wait.Since
+	}
+	if len(o.Flags) > 0 {
+		return o.Flags[0].At
+	}
+	return time.Time{}
+}
+
+// Attempt returns the kept attempt of an epoch, or nil.
+func (o *Operation) Attempt(epoch int) *Attempt {
+	for i := range o.Attempts {
+		if o.Attempts[i].Epoch == epoch {
+			return &o.Attempts[i]
+		}
+	}
+	return nil
+}
+
+// Executable counts the attempts that may have been executed.
+func (o *Operation) Executable() int {
+	n := 0
+	for _, a := range o.Attempts {
+		if !a.Undone {
+			n++
+		}
+	}
+	return n
+}
+
+// Clone is a copy that shares no memory that is ever written.
+func (o Operation) Clone() Operation {
+	o.Attempts = append([]Attempt(nil), o.Attempts...)
+	o.Flags = append([]Flag(nil), o.Flags...)
+	if o.Wait != nil {
+		w := *o.Wait
+		o.Wait = &w
+	}
+	return o
+}
+
+// Event is one line of an operation's history. It is appended, never changed.
+type Event struct {
+	At         time.Time `json:"at"`
+	What       string    `json:"what"` // registered, claimed, outcome, late_outcome, look_up, moved, waits, flagged, delivered, caller_lost, stopped
+	Status     Status    `json:"status"`
+	Epoch      int       `json:"epoch,omitzero"`
+	Attempt    int       `json:"attempt,omitzero"`
+	Outcome    Outcome   `json:"outcome,omitzero"`
+	Evidence   Evidence  `json:"evidence,omitzero"`
+	Reason     string    `json:"reason,omitzero"`
+	ExternalID string    `json:"external_id,omitzero"`
+	Note       string    `json:"note,omitzero"`
+}

@@ -1,0 +1,233 @@
+package policy
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"notwice/canonical"
+	"notwice/journal"
+)
+
+// Day is the age from which an equal call is no longer taken for a repeat without asking (DESIGN §3).
+const day = 24 * time.Hour
+
+// maxCorrections bounds the intents that follow a documented rejection by themselves, in a day, for one identity.
+const maxCorrections = 3
+
+// OnCall decides what a call means: a new intent, or which operation it is (DESIGN §2, §3). It registers and claims in one
+// change.
+func OnCall(k journal.Known, c Call, p Policy, now Now) Decision {
+	if k.Recorded != nil {
+		return found(k, k.Recorded, c, p, now)
+	}
+	if p.Guard != "" {
+		return onGuarded(k, c, p, now)
+	}
+	if op := chiefOf(k.Unheard); op != nil {
+		return found(k, op, c, p, now)
+	}
+	if k.Last != nil {
+		return found(k, k.Last, c, p, now)
+	}
+	return register(k, c, p, now)
+}
+
+// chiefOf picks the open operation, of which there is at most one (S14), else the newest unheard one.
+func chiefOf(ops []journal.Operation) *journal.Operation {
+	for i := range ops {
+		if ops[i].Open() {
+			return &ops[i]
+		}
+	}
+	if len(ops) > 0 {
+		return &ops[len(ops)-1]
+	}
+	return nil
+}
+
+// onGuarded is OnCall for a tool without declared identity, whose kin is all that is equal in the short fields.
+func onGuarded(k journal.Known, c Call, p Policy, now Now) Decision {
+	equal := func(op journal.Operation) bool { return op.RequestHash == c.Fresh.RequestHash }
+	if p.Guard != GuardOff {
+		if i := slices.IndexFunc(k.Unheard, equal); i >= 0 {
+			return found(k, &k.Unheard[i], c, p, now)
+		}
+	}
+	if p.Guard == GuardFull {
+		if i := slices.IndexFunc(k.Unheard, lost); i >= 0 { // perhaps the same wish in other words: told first, not sent
+			d := proceed(&k.Unheard[i], p, now)
+			d.Repeat = true
+			return d
+		}
+		if i := slices.IndexFunc(k.Recent, equal); i >= 0 && k.Recent[i].Scope == c.Fresh.Scope {
+			op := k.Recent[i]
+			told := now.AtMost(journal.Moment{Wall: op.Delivered, Up: now.Up})
+			if op.TaskSeq == k.TaskSeq && told < p.RepeatWindow {
+				return found(k, &op, c, p, now)
+			}
+		}
+	}
+	return register(k, c, p, now)
+}
+
+// lost reports whether an operation lost its caller or its answer, so that a model may be asking for it in other words.
+func lost(op journal.Operation) bool {
+	return op.Status == journal.Unknown || op.CallerLost || (op.Status.Final() && op.Delivered.IsZero())
+}
+
+// register makes a new intent and claims its first attempt.
+func register(k journal.Known, c Call, p Policy, now Now) Decision {
+	op := c.Fresh.Clone()
+	op.Seq = 1
+	for _, other := range k.Recent {
+		if other.Scope == op.Scope && other.Seq >= op.Seq {
+			op.Seq = other.Seq + 1
+		}
+	}
+	op.Intent = c.Intent(op.Seq)
+	op.TaskSeq = k.TaskSeq + 1
+	op.Registered = now.Wall
+	op.Status = journal.Pending
+	op.SendUntil = now.Wall.Add(p.SendWithin)
+	d := Decision{Operation: &op}
+	d.event(now, "registered", "", "")
+	if c.Hold != nil {
+		wait := *c.Hold
+		wait.Since = now.Wall
+		op.Wait = &wait
+		d.event(now, "waits", wait.Reason, wait.Note)
+		return d.write(Answer)
+	}
+	return claim(d, p, now)
+}
+
+// claim takes the operation for one attempt. A crash right after it leaves a lease that runs out.
+func claim(d Decision, p Policy, now Now) Decision {
+	op := d.Operation
+	op.Status = journal.InProgress
+	op.Epoch++
+	op.AttemptCount++
+	a := journal.Attempt{
+		N: op.AttemptCount, Epoch: op.Epoch, Started: now.Wall, Up: now.Up,
+		Deadline: now.Wall.Add(p.Deadline), Lease: now.Wall.Add(p.Lease()),
+	}
+	op.Attempts = append(op.Attempts, a)
+	if op.FirstSent.IsZero() {
+		op.FirstSent, op.FirstUp = now.Wall, now.Up
+	}
+	op.Rests, op.Released, op.Misses, op.NotBefore = false, false, 0, time.Time{}
+	op.Wait = nil
+	op.CallerLost = false
+	op.Due = a.Lease
+	d.event(now, "claimed", "", "")
+	return d.write(Send)
+}
+
+// found decides about a call of an intent that is there (the table of DESIGN §2).
+func found(k journal.Known, op *journal.Operation, c Call, p Policy, now Now) Decision {
+	if op.RequestHash != c.Fresh.RequestHash {
+		return otherHash(k, op, c, p, now)
+	}
+	if op.Status.Final() && !p.Unique && p.Guard == "" && k.Recorded == nil &&
+		now.AtMost(journal.Moment{Wall: op.Ended, Up: now.Up}) > day {
+		return Decision{Do: Ask, Operation: op, Repeat: true}
+	}
+	d := proceed(op, p, now)
+	d.Repeat = true
+	return d
+}
+
+// proceed goes on with an operation for a caller who asked for exactly it.
+func proceed(op *journal.Operation, p Policy, now Now) Decision {
+	if op.Status == journal.Pending && op.Wait == nil {
+		if op.NotBefore.After(now.Wall) {
+			return Decision{Do: Later, Operation: op, Until: op.NotBefore}
+		}
+		o := op.Clone()
+		d := Decision{Operation: &o}
+		if attemptsLeft(op, p) {
+			return claim(d, p, now)
+		}
+		o.Due = time.Time{}
+		waitFor(&d, now, "attempts", itoa(len(o.Attempts))+" attempts were made")
+		return d.write(Answer)
+	}
+	return next(op, p, now)
+}
+
+func otherHash(k journal.Known, op *journal.Operation, c Call, p Policy, now Now) Decision {
+	if corrected(k, op, c, now) {
+		return register(k, c, p, now)
+	}
+	return Decision{Do: Conflict, Operation: op, Differs: differs(op.Fields, c.Fresh.Fields)}
+}
+
+// corrected reports whether a call is the next intent after a documented rejection: what the provider refused may be
+// corrected and sent under a new key, a few times, and never for more money.
+func corrected(k journal.Known, op *journal.Operation, c Call, now Now) bool {
+	if op.Status != journal.FailedFinal || op.Evidence == journal.Person || op.Evidence == journal.UpstreamError || len(op.Flags) > 0 {
+		return false
+	}
+	recent := 0
+	for _, other := range k.Recent {
+		if other.Seq > 1 && now.AtMost(journal.Moment{Wall: other.Registered, Up: now.Up}) < day {
+			recent++
+		}
+	}
+	return recent < maxCorrections && !moneyGrew(op.Fields, c.Fresh.Fields)
+}
+
+func moneyGrew(before, after []journal.Field) bool {
+	for _, f := range after {
+		if f.Money == "" {
+			continue
+		}
+		i := slices.IndexFunc(before, func(b journal.Field) bool { return b.Name == f.Name })
+		if i < 0 || before[i].Money != f.Money || canonical.CompareDecimal(f.Value, before[i].Value) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// differs names the fields whose digests are not equal, sorted.
+func differs(a, b []journal.Field) []string {
+	digests := map[string]string{}
+	for _, f := range a {
+		digests[f.Name] = f.Digest
+	}
+	var names []string
+	for _, f := range b {
+		if digests[f.Name] != f.Digest {
+			names = append(names, f.Name)
+		}
+		delete(digests, f.Name)
+	}
+	for name := range digests {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// event appends a line to the history, with the operation's state as it stands at that point.
+func (d *Decision) event(now Now, what, reason, note string) {
+	op := d.Operation
+	d.Change.Events = append(d.Change.Events, journal.Event{
+		At: now.Wall, What: what, Status: op.Status, Epoch: op.Epoch, Attempt: op.AttemptCount, Reason: reason, Note: note,
+	})
+}
+
+// write makes the operation, as it stands, part of the change.
+func (d Decision) write(do Do) Decision {
+	d.Do = do
+	d.Change.Operation = d.Operation
+	return d
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// OnCaller goes on with an operation for the caller who is still waiting for it: what did not leave this machine is tried
+// again, which by itself it would not be.
+func OnCaller(op *journal.Operation, p Policy, now Now) Decision { return proceed(op, p, now) }

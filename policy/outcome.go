@@ -1,0 +1,191 @@
+package policy
+
+import (
+	"time"
+
+	"notwice/journal"
+)
+
+// OnOutcome stores what an attempt proved (DESIGN §5, "late evidence" of §6). taken reports whether the outcome's external
+// id belongs to another operation.
+func OnOutcome(op *journal.Operation, out Outcome, taken bool, p Policy, now Now) Decision {
+	o := op.Clone()
+	d := Decision{Operation: &o}
+	if taken && out.Outcome == journal.Applied {
+		out.Outcome, out.Reason, out.ExternalID, out.Result = journal.OutcomeUnknown, "external_id_taken", "", nil
+	}
+	live := o.Status == journal.InProgress && o.Epoch == out.Epoch
+	what := "outcome"
+	if !live {
+		what = "late_outcome"
+	}
+	d.Change.Events = append(d.Change.Events, journal.Event{
+		At: now.Wall, What: what, Status: o.Status, Epoch: out.Epoch, Attempt: attemptNumber(&o, out.Epoch),
+		Outcome: out.Outcome, Evidence: out.Evidence, Reason: out.Reason, ExternalID: out.ExternalID, Note: out.Waits,
+	})
+	if a := o.Attempt(out.Epoch); a != nil && (a.Outcome == "" || a.Outcome == journal.OutcomeUnknown) {
+		a.Outcome, a.Reason, a.Ended, a.EndedUp = out.Outcome, out.Reason, now.Wall, now.Up
+		a.Undone = a.Undone || out.Outcome == journal.NotSent || out.Outcome == journal.Rejected
+	}
+	switch out.Outcome {
+	case journal.Applied:
+		return proof{status: journal.Succeeded, evidence: out.Evidence, id: out.ExternalID, out: out}.settle(d, live, p, now)
+	case journal.Rejected:
+		return onRejected(d, out, live, p, now)
+	case journal.NotSent:
+		return onNotSent(d, out, live, p, now)
+	}
+	return onUnknown(d, out, live, p, now)
+}
+
+func attemptNumber(op *journal.Operation, epoch int) int {
+	if a := op.Attempt(epoch); a != nil {
+		return a.N
+	}
+	return 0
+}
+
+// onRejected closes the operation only when the refusal speaks for the key or every other attempt is known not to have
+// been executed: a refusal on attempt 2 says nothing about attempt 1.
+func onRejected(d Decision, out Outcome, live bool, p Policy, now Now) Decision {
+	op := d.Operation
+	if out.ForKey {
+		for i := range op.Attempts {
+			op.Attempts[i].Undone = true
+		}
+	}
+	if op.Executable() == 0 {
+		return proof{status: journal.FailedFinal, evidence: out.Evidence, out: out}.settle(d, live, p, now)
+	}
+	return stayOpen(d, "rejected_while_another_is_open", out, live, p, now)
+}
+
+// stayOpen is for an end that does not settle an operation of which another attempt may have been executed.
+func stayOpen(d Decision, reason string, out Outcome, live bool, p Policy, now Now) Decision {
+	if live {
+		becomeUnknown(&d, p, now, reason, out.RetryAfter)
+		return d.write(Later).until(d.Operation.Due)
+	}
+	return d.write(laterOrAnswer(d.Operation.Due)).until(d.Operation.Due)
+}
+
+func onNotSent(d Decision, out Outcome, live bool, p Policy, now Now) Decision {
+	op := d.Operation
+	if op.Executable() > 0 {
+		return stayOpen(d, out.Reason, out, live, p, now)
+	}
+	if !live && op.Status != journal.Unknown {
+		return d.write(Answer)
+	}
+	for _, a := range op.Attempts {
+		if a.Outcome == journal.Rejected { // all others are now known not to have been executed, this one was refused
+			return proof{status: journal.FailedFinal, evidence: journal.Response, out: Outcome{Reason: a.Reason}}.settle(d, live, p, now)
+		}
+	}
+	unsent(&d, p, now, out)
+	return d.write(Answer)
+}
+
+// unsent brings an operation back to pending, where it rests: nothing of it left this machine.
+func unsent(d *Decision, p Policy, now Now, out Outcome) {
+	op := d.Operation
+	op.Status, op.Reason, op.Rests, op.Released = journal.Pending, out.Reason, true, false
+	op.Due, op.Wait, op.Looking = time.Time{}, nil, time.Time{}
+	op.FirstSent, op.FirstUp = time.Time{}, 0
+	if out.RetryAfter > 0 {
+		op.NotBefore = now.Wall.Add(out.RetryAfter)
+	}
+	op.Attempts = op.Attempts[len(op.Attempts)-1:] // the others are in the history
+	d.event(now, "moved", out.Reason, out.Waits)
+}
+
+func onUnknown(d Decision, out Outcome, live bool, p Policy, now Now) Decision {
+	if !live {
+		return d.write(laterOrAnswer(d.Operation.Due)).until(d.Operation.Due)
+	}
+	op := d.Operation
+	becomeUnknown(&d, p, now, out.Reason, out.RetryAfter)
+	switch out.Word {
+	case "conflict":
+		waitFor(&d, now, "conflict", "the provider says that our key was used with other parameters")
+		schedule(op, p, now)
+	case "exists":
+		if op.NotBefore.IsZero() {
+			op.Due = now.Wall
+		}
+	}
+	return d.write(Later).until(op.Due)
+}
+
+// proof is definite evidence about the effect of an operation.
+type proof struct {
+	status   journal.Status // succeeded or failed_final
+	evidence journal.Evidence
+	id       string
+	out      Outcome
+}
+
+// settle lets the proof take effect where it may: it ends what is open and unclaimed by another, takes the place of a
+// person's ruling, and is kept as a contradiction where it disagrees with anything else. live means that it comes from the
+// attempt that holds the operation, or from a look-up of an unknown one.
+func (pr proof) settle(d Decision, live bool, p Policy, now Now) Decision {
+	op := d.Operation
+	claimed := op.Status == journal.InProgress && !live
+	switch {
+	case op.Open() && !claimed:
+		pr.finish(&d, now)
+	case claimed:
+		flag(&d, now, "an earlier attempt was "+string(pr.status)+" while a retry is under way", pr.id)
+	case op.Status == pr.status && (pr.id == op.ExternalID || pr.id == "" || op.ExternalID == "" && op.Evidence != journal.Person):
+		// the same again
+	case op.Evidence == journal.Person && op.Status == pr.status: // the person was right; now it is proved
+		op.ExternalID = ""
+		pr.finish(&d, now)
+	case op.Evidence == journal.Person:
+		flag(&d, now, "a person ruled "+string(op.Status)+", the provider says "+string(pr.status), pr.id)
+		op.ExternalID = ""
+		pr.finish(&d, now)
+	default:
+		flag(&d, now, "it is "+string(op.Status)+", yet the provider says "+string(pr.status), pr.id)
+	}
+	return d.write(Answer)
+}
+
+func (pr proof) finish(d *Decision, now Now) {
+	op := d.Operation
+	op.Status, op.Evidence, op.Reason = pr.status, pr.evidence, pr.out.Reason
+	if pr.id != "" {
+		op.ExternalID = pr.id
+	}
+	op.Result, op.Request = pr.out.Result, nil
+	op.Ended, op.Due, op.Looking, op.NotBefore = now.Wall, time.Time{}, time.Time{}, time.Time{}
+	op.Wait, op.Rests, op.Released = nil, false, false
+	d.Change.Events = append(d.Change.Events, journal.Event{
+		At: now.Wall, What: "moved", Status: op.Status, Epoch: op.Epoch, Evidence: op.Evidence, Reason: op.Reason, ExternalID: op.ExternalID,
+	})
+}
+
+func flag(d *Decision, now Now, what, id string) {
+	if id != "" {
+		what += " (" + id + ")"
+	}
+	for _, f := range d.Operation.Flags {
+		if f.What == what {
+			return
+		}
+	}
+	d.Operation.Flags = append(d.Operation.Flags, journal.Flag{At: now.Wall, What: what})
+	d.event(now, "flagged", "contradiction", what)
+}
+
+// OnStop ends an operation that was never executed, because a person says so. ok is false when it may have been executed.
+func OnStop(op *journal.Operation, who, why string, now Now) (d Decision, ok bool) {
+	if op.Status != journal.Pending {
+		return Decision{Do: Answer, Operation: op}, false
+	}
+	o := op.Clone()
+	d = Decision{Operation: &o}
+	d.event(now, "stopped", "stopped", who+": "+why)
+	proof{status: journal.FailedFinal, evidence: journal.Person, out: Outcome{Reason: "stopped"}}.finish(&d, now)
+	return d.write(Answer), true
+}
