@@ -1,0 +1,268 @@
+package boltjournal
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"notwice/journal"
+)
+
+// DecideByIntent implements journal.Journal.
+func (s *Store) DecideByIntent(ctx context.Context, at time.Time, w journal.Wish, decide journal.Decide) error {
+	return s.write(ctx, at, func(t *txn) error { return t.byIntent(w, decide) })
+}
+
+// DecideByKey implements journal.Journal.
+func (s *Store) DecideByKey(ctx context.Context, at time.Time, k journal.Key, decide journal.Decide) error {
+	return s.write(ctx, at, func(t *txn) error { return t.byKey(k, decide) })
+}
+
+// Get implements journal.Journal.
+func (s *Store) Get(ctx context.Context, k journal.Key) (op journal.Operation, err error) {
+	err = s.read(ctx, func(t *txn) error {
+		found, err := t.operation(k)
+		if err != nil {
+			return err
+		}
+		if found == nil {
+			return journal.ErrNotFound
+		}
+		op = *found
+		return nil
+	})
+	return op, err
+}
+
+// Find implements journal.Journal.
+func (s *Store) Find(ctx context.Context, text string) (found []journal.Operation, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	err = s.read(ctx, func(t *txn) error {
+		found = nil
+		var keys []string
+		c := t.tx.Bucket(opsBucket).Cursor()
+		for k, _ := c.Seek([]byte(text)); k != nil && strings.HasPrefix(string(k), text) && len(keys) < 2; k, _ = c.Next() {
+			keys = append(keys, string(k))
+		}
+		c = t.tx.Bucket(numberBucket).Cursor()
+		for k, v := c.Seek([]byte(text)); k != nil && strings.HasPrefix(string(k), text) && len(keys) < 4; k, v = c.Next() {
+			keys = append(keys, string(v))
+			if len(text) < 8 && string(k) != text {
+				keys = keys[:len(keys)-1]
+			}
+		}
+		for _, k := range keys {
+			if len(text) < 8 && k != text && t.numberOf(k) != text {
+				continue
+			}
+			op, err := t.indexed([]byte(k))
+			if err != nil {
+				return err
+			}
+			if len(found) < 2 {
+				found = append(found, *op)
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+func (t *txn) numberOf(k string) string {
+	if op, err := t.operation(journal.Key(k)); err == nil && op != nil {
+		return op.Number
+	}
+	return ""
+}
+
+// List implements journal.Journal.
+func (s *Store) List(ctx context.Context, q journal.Query) (found []journal.Operation, next journal.Key, err error) {
+	limit := q.Limit
+	if limit <= 0 {
+		limit = 100
+	}
+	err = s.read(ctx, func(t *txn) error {
+		found, next = nil, ""
+		c := t.tx.Bucket(opsBucket).Cursor()
+		k, _ := c.Last()
+		if q.Before != "" {
+			if k, _ = c.Seek([]byte(q.Before)); k == nil {
+				k, _ = c.Last()
+			} else {
+				k, _ = c.Prev()
+			}
+		}
+		for ; k != nil; k, _ = c.Prev() {
+			op, err := t.indexed(k)
+			if err != nil {
+				return err
+			}
+			if !q.Matches(op) {
+				continue
+			}
+			if len(found) == limit {
+				next = found[limit-1].Key
+				return nil
+			}
+			found = append(found, *op)
+		}
+		return nil
+	})
+	return found, next, err
+}
+
+// Due implements journal.Journal.
+func (s *Store) Due(ctx context.Context, until time.Time, limit int) (keys []journal.Key, err error) {
+	err = s.read(ctx, func(t *txn) error {
+		keys = nil
+		end := be(uint64(until.UnixNano()))
+		c := t.tx.Bucket(dueBucket).Cursor()
+		for k, _ := c.First(); k != nil && bytes.Compare(k[:8], end) <= 0 && len(keys) < limit; k, _ = c.Next() {
+			keys = append(keys, journal.Key(k[8:]))
+		}
+		return nil
+	})
+	return keys, err
+}
+
+// NextDue implements journal.Journal.
+func (s *Store) NextDue(ctx context.Context) (due time.Time, ok bool, err error) {
+	err = s.read(ctx, func(t *txn) error {
+		due, ok = time.Time{}, false
+		if k, _ := t.tx.Bucket(dueBucket).Cursor().First(); k != nil {
+			due, ok = time.Unix(0, int64(binary.BigEndian.Uint64(k[:8]))), true
+		}
+		return nil
+	})
+	return due, ok, err
+}
+
+// Review implements journal.Journal.
+func (s *Store) Review(ctx context.Context, limit int) (found []journal.Operation, err error) {
+	err = s.read(ctx, func(t *txn) error {
+		found = nil
+		c := t.tx.Bucket(reviewBucket).Cursor()
+		for k, _ := c.First(); k != nil && len(found) < limit; k, _ = c.Next() {
+			op, err := t.indexed(k[8:])
+			if err != nil {
+				return err
+			}
+			found = append(found, *op)
+		}
+		return nil
+	})
+	return found, err
+}
+
+// History implements journal.Journal.
+func (s *Store) History(ctx context.Context, key journal.Key) (events []journal.Event, err error) {
+	err = s.read(ctx, func(t *txn) error {
+		events = nil
+		if t.tx.Bucket(opsBucket).Get([]byte(key)) == nil {
+			return journal.ErrNotFound
+		}
+		prefix := join([]byte(key), []byte{0})
+		c := t.tx.Bucket(eventsBucket).Cursor()
+		for k, v := c.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix); k, v = c.Next() {
+			if binary.BigEndian.Uint64(k[len(k)-8:]) != uint64(len(events)) {
+				return fmt.Errorf("%w: the history of operation %s has a gap", journal.ErrDamaged, key)
+			}
+			var e journal.Event
+			if err := openValue(k, v, t.now(), &e); err != nil {
+				return err
+			}
+			events = append(events, e)
+		}
+		return nil
+	})
+	return events, err
+}
+
+// DigestKey implements journal.Journal.
+func (s *Store) DigestKey(ctx context.Context, fresh []byte) (key []byte, err error) {
+	get := func(t *txn) error {
+		key = slices.Clone(t.tx.Bucket(metaBucket).Get(metaDigest))
+		return nil
+	}
+	if err := s.read(ctx, get); err != nil || key != nil {
+		return key, err
+	}
+	err = s.write(ctx, time.Time{}, func(t *txn) error {
+		if get(t); key != nil {
+			return nil
+		}
+		t.wrote = true
+		key = slices.Clone(fresh)
+		return t.tx.Bucket(metaBucket).Put(metaDigest, fresh)
+	})
+	return key, err
+}
+
+// Append implements journal.Transcripts.
+func (s *Store) Append(ctx context.Context, task string, n int, entry []byte) (taken bool, err error) {
+	err = s.write(ctx, time.Time{}, func(t *txn) error {
+		taken = false
+		have := t.length(task)
+		switch {
+		case n < have:
+			taken = true
+			return nil
+		case n > have:
+			return fmt.Errorf("%w: task %q has %d entries, entry %d cannot be added", journal.ErrInvariant, task, have, n)
+		}
+		t.wrote = true
+		place := join(hashKey(task), be(uint64(n)))
+		if err := t.tx.Bucket(transcriptBucket).Put(place, seal(place, t.running, entry)); err != nil {
+			return err
+		}
+		return t.tx.Bucket(lengthBucket).Put([]byte(task), be(uint64(n+1)))
+	})
+	return taken, err
+}
+
+func (t *txn) length(task string) int {
+	if b := t.tx.Bucket(lengthBucket).Get([]byte(task)); len(b) == 8 {
+		return int(binary.BigEndian.Uint64(b))
+	}
+	return 0
+}
+
+// Entries implements journal.Transcripts.
+func (s *Store) Entries(ctx context.Context, task string) (entries [][]byte, err error) {
+	err = s.read(ctx, func(t *txn) error {
+		entries = nil
+		for n := range t.length(task) {
+			place := join(hashKey(task), be(uint64(n)))
+			b := t.tx.Bucket(transcriptBucket).Get(place)
+			if b == nil {
+				return fmt.Errorf("%w: entry %d of task %q is missing", journal.ErrDamaged, n, task)
+			}
+			payload, err := open(place, b, t.now())
+			if err != nil {
+				return err
+			}
+			entries = append(entries, slices.Clone(payload))
+		}
+		return nil
+	})
+	return entries, err
+}
+
+// Tasks implements journal.Transcripts.
+func (s *Store) Tasks(ctx context.Context) (names []string, entries []int, err error) {
+	err = s.read(ctx, func(t *txn) error {
+		names, entries = nil, nil
+		return t.tx.Bucket(lengthBucket).ForEach(func(k, v []byte) error {
+			names = append(names, string(k))
+			entries = append(entries, int(binary.BigEndian.Uint64(v)))
+			return nil
+		})
+	})
+	return names, entries, err
+}

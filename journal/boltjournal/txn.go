@@ -1,0 +1,381 @@
+package boltjournal
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"notwice/canonical"
+	"notwice/journal"
+)
+
+// schemaVersion is the version of the layout below. A newer file is refused, an older one migrated.
+const schemaVersion = 1
+
+// The buckets. Index keys end in the operation key, which is in the order of time.
+var (
+	metaBucket       = []byte("meta")
+	opsBucket        = []byte("operations")  // key → operation
+	eventsBucket     = []byte("events")      // key, number → event
+	intentBucket     = []byte("intents")     // intent → key
+	kinBucket        = []byte("kin")         // kin, key
+	scopeBucket      = []byte("scopes")      // kin, scope, key
+	unheardBucket    = []byte("unheard")     // kin, key
+	dueBucket        = []byte("due")         // time, key
+	reviewBucket     = []byte("review")      // time, key
+	ownerBucket      = []byte("owners")      // account and external id → key
+	placeBucket      = []byte("places")      // transcript position → key
+	numberBucket     = []byte("numbers")     // operation number → key
+	taskBucket       = []byte("tasks")       // task → writes registered
+	transcriptBucket = []byte("transcripts") // task, number → entry
+	lengthBucket     = []byte("lengths")     // task → entries
+)
+
+var allBuckets = [][]byte{metaBucket, opsBucket, eventsBucket, intentBucket, kinBucket, scopeBucket, unheardBucket, dueBucket,
+	reviewBucket, ownerBucket, placeBucket, numberBucket, taskBucket, transcriptBucket, lengthBucket}
+
+var (
+	metaVersion = []byte("version")
+	metaRunning = []byte("running")
+	metaHigh    = []byte("high")
+	metaDigest  = []byte("digest")
+)
+
+// migrate brings the layout from a version to the newest; 0 is an empty file.
+func migrate(tx *bolt.Tx, from int) error {
+	if from == 0 {
+		for _, name := range allBuckets {
+			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+				return err
+			}
+		}
+	}
+	return tx.Bucket(metaBucket).Put(metaVersion, be(schemaVersion))
+}
+
+func readMeta(tx *bolt.Tx) (version int, running uint64, err error) {
+	meta := tx.Bucket(metaBucket)
+	if meta == nil || len(meta.Get(metaVersion)) != 8 {
+		return 0, 0, fmt.Errorf("%w: the file holds no journal", journal.ErrDamaged)
+	}
+	version = int(binary.BigEndian.Uint64(meta.Get(metaVersion)))
+	if b := meta.Get(metaRunning); len(b) == 8 {
+		running = binary.BigEndian.Uint64(b)
+	}
+	if version == schemaVersion {
+		for _, name := range allBuckets {
+			if tx.Bucket(name) == nil {
+				return 0, 0, fmt.Errorf("%w: the part %s is missing", journal.ErrDamaged, name)
+			}
+		}
+	}
+	return version, running, nil
+}
+
+// txn is one transaction of the file, read or write.
+type txn struct {
+	tx      *bolt.Tx
+	running uint64 // of this commit; for reads filled on demand
+	high    time.Time
+	wrote   bool
+}
+
+func (t *txn) begin() error {
+	_, running, err := readMeta(t.tx)
+	t.running = running + 1
+	t.high = t.readHigh()
+	for _, name := range [][]byte{opsBucket, eventsBucket, kinBucket, scopeBucket, transcriptBucket} {
+		t.tx.Bucket(name).FillPercent = 0.9 // keys come in the order of time
+	}
+	return err
+}
+
+func (t *txn) end() error {
+	meta := t.tx.Bucket(metaBucket)
+	if err := meta.Put(metaHigh, be(uint64(t.high.UnixNano()))); err != nil {
+		return err
+	}
+	return meta.Put(metaRunning, be(t.running))
+}
+
+func (t *txn) saw(at time.Time) {
+	if at.After(t.high) {
+		t.high = at
+	}
+}
+
+func (t *txn) readHigh() time.Time {
+	if b := t.tx.Bucket(metaBucket).Get(metaHigh); len(b) == 8 {
+		if n := binary.BigEndian.Uint64(b); n > 0 {
+			return time.Unix(0, int64(n))
+		}
+	}
+	return time.Time{}
+}
+
+// now is the running number up to which records may be read.
+func (t *txn) now() uint64 {
+	if t.running == 0 {
+		_, t.running, _ = readMeta(t.tx)
+	}
+	return t.running
+}
+
+func be(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+func hashKey(parts ...string) []byte {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write(be(uint64(len(p))))
+		h.Write([]byte(p))
+	}
+	return h.Sum(nil)
+}
+
+func raw(h canonical.Hash) []byte {
+	b, err := hex.DecodeString(string(h))
+	if err != nil {
+		return []byte(h)
+	}
+	return b
+}
+
+func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
+
+// operation reads one operation; nil, nil when there is none.
+func (t *txn) operation(k journal.Key) (*journal.Operation, error) {
+	b := t.tx.Bucket(opsBucket).Get([]byte(k))
+	if b == nil {
+		return nil, nil
+	}
+	var op journal.Operation
+	if err := openValue([]byte(k), b, t.now(), &op); err != nil {
+		return nil, err
+	}
+	if op.Key != k {
+		return nil, fmt.Errorf("%w: the record of operation %s is another's", journal.ErrDamaged, k)
+	}
+	if err := journal.Check(nil, &op); err != nil {
+		return nil, fmt.Errorf("%w: %v", journal.ErrDamaged, err)
+	}
+	return &op, nil
+}
+
+// indexed reads an operation that an index names: it must be there.
+func (t *txn) indexed(k []byte) (*journal.Operation, error) {
+	op, err := t.operation(journal.Key(k))
+	if err == nil && op == nil {
+		err = fmt.Errorf("%w: an index names operation %s, which is missing", journal.ErrDamaged, k)
+	}
+	return op, err
+}
+
+func (t *txn) byKey(k journal.Key, decide journal.Decide) error {
+	op, err := t.operation(k)
+	if err != nil {
+		return err
+	}
+	if op == nil {
+		return journal.ErrNotFound
+	}
+	return t.decide(journal.Known{Operation: op}, decide)
+}
+
+func (t *txn) byIntent(w journal.Wish, decide journal.Decide) error {
+	var k journal.Known
+	var err error
+	if b := t.tx.Bucket(taskBucket).Get(hashKey(w.Task)); len(b) == 8 {
+		k.TaskSeq = int(binary.BigEndian.Uint64(b))
+	}
+	if w.Position != "" {
+		if key := t.tx.Bucket(placeBucket).Get(hashKey(w.Position)); key != nil {
+			if k.Recorded, err = t.indexed(key); err != nil {
+				return err
+			}
+		}
+	}
+	if k.Unheard, err = t.under(unheardBucket, raw(w.Kin), 0); err != nil {
+		return err
+	}
+	slices.Reverse(k.Unheard)
+	if k.Recent, err = t.under(kinBucket, raw(w.Kin), journal.RecentLimit); err != nil {
+		return err
+	}
+	last, err := t.under(scopeBucket, join(raw(w.Kin), hashKey(w.Scope)), 1)
+	if err != nil {
+		return err
+	}
+	if len(last) > 0 {
+		k.Last = &last[0]
+	}
+	return t.decide(k, decide)
+}
+
+// under reads the operations that an index names under a prefix, newest first, at most limit (0: all).
+func (t *txn) under(bucket, prefix []byte, limit int) ([]journal.Operation, error) {
+	var found []journal.Operation
+	c := t.tx.Bucket(bucket).Cursor()
+	for k := lastUnder(c, prefix); k != nil && bytes.HasPrefix(k, prefix) && (limit == 0 || len(found) < limit); k, _ = c.Prev() {
+		op, err := t.indexed(k[len(prefix):])
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, *op)
+	}
+	return found, nil
+}
+
+// lastUnder moves a cursor to the last key with a prefix.
+func lastUnder(c *bolt.Cursor, prefix []byte) []byte {
+	after := join(prefix, bytes.Repeat([]byte{0xff}, 64))
+	if k, _ := c.Seek(after); k == nil {
+		k, _ = c.Last()
+		return k
+	}
+	k, _ := c.Prev()
+	return k
+}
+
+func (t *txn) decide(k journal.Known, decide journal.Decide) error {
+	k.High = t.high
+	k.Owner = func(account, id string) (journal.Key, bool) {
+		key := t.tx.Bucket(ownerBucket).Get(hashKey(account, id))
+		return journal.Key(key), key != nil
+	}
+	c, err := decide(k)
+	if err != nil || c.Operation == nil {
+		return err
+	}
+	return t.apply(c)
+}
+
+// apply writes a change: the record, its indexes, its history. All checks come before the first write.
+func (t *txn) apply(c journal.Change) error {
+	op := c.Operation
+	before, err := t.operation(op.Key)
+	if err != nil {
+		return err
+	}
+	if err := journal.Check(before, op); err != nil {
+		return err
+	}
+	owner := hashKey(op.Account, op.ExternalID)
+	if key := t.tx.Bucket(ownerBucket).Get(owner); op.ExternalID != "" && key != nil && string(key) != string(op.Key) {
+		return fmt.Errorf("%w: %s", journal.ErrExternalIDTaken, op.ExternalID)
+	}
+	if key := t.tx.Bucket(intentBucket).Get(raw(op.Intent)); before == nil && key != nil {
+		return fmt.Errorf("%w: operation %s: its intent has the key %s", journal.ErrInvariant, op.Key, key)
+	}
+	record, err := sealValue([]byte(op.Key), t.running, op)
+	if err != nil {
+		return err
+	}
+	t.wrote = true
+	p := putter{tx: t.tx}
+	p.put(opsBucket, []byte(op.Key), record)
+	if before == nil {
+		p.register(op)
+	}
+	p.reindex(before, op)
+	t.history(&p, op.Key, c.Events)
+	return p.err
+}
+
+func (t *txn) history(p *putter, k journal.Key, events []journal.Event) {
+	next := uint64(0)
+	if last := lastUnder(t.tx.Bucket(eventsBucket).Cursor(), join([]byte(k), []byte{0})); bytes.HasPrefix(last, join([]byte(k), []byte{0})) {
+		next = binary.BigEndian.Uint64(last[len(last)-8:]) + 1
+	}
+	for i, e := range events {
+		place := join([]byte(k), []byte{0}, be(next+uint64(i)))
+		record, err := sealValue(place, t.running, e)
+		if err != nil {
+			p.err = err
+			return
+		}
+		p.put(eventsBucket, place, record)
+	}
+}
+
+// putter writes until the first error.
+type putter struct {
+	tx  *bolt.Tx
+	err error
+}
+
+func (p *putter) put(bucket, key, value []byte) {
+	if p.err == nil {
+		p.err = p.tx.Bucket(bucket).Put(key, value)
+	}
+}
+
+func (p *putter) move(bucket []byte, before, after []byte) {
+	if bytes.Equal(before, after) {
+		return
+	}
+	if before != nil && p.err == nil {
+		p.err = p.tx.Bucket(bucket).Delete(before)
+	}
+	if after != nil {
+		p.put(bucket, after, []byte{})
+	}
+}
+
+// register writes what never changes.
+func (p *putter) register(op *journal.Operation) {
+	key := []byte(op.Key)
+	p.put(intentBucket, raw(op.Intent), key)
+	p.put(kinBucket, join(raw(op.Kin), key), []byte{})
+	p.put(scopeBucket, join(raw(op.Kin), hashKey(op.Scope), key), []byte{})
+	p.put(numberBucket, []byte(op.Number), key)
+	p.put(taskBucket, hashKey(op.Task), be(uint64(op.TaskSeq)))
+	if op.Position != "" {
+		p.put(placeBucket, hashKey(op.Position), key)
+	}
+}
+
+// reindex moves the operation within the indexes of what changes.
+func (p *putter) reindex(before, after *journal.Operation) {
+	none := &journal.Operation{Status: journal.Succeeded, Scope: journal.JournalScope}
+	if before == nil {
+		before = none
+	}
+	p.move(unheardBucket, unheardPlace(before), unheardPlace(after))
+	p.move(dueBucket, timePlace(before.Due, before.Key), timePlace(after.Due, after.Key))
+	p.move(reviewBucket, reviewPlace(before), reviewPlace(after))
+	if before.ExternalID != after.ExternalID {
+		if before.ExternalID != "" && p.err == nil {
+			p.err = p.tx.Bucket(ownerBucket).Delete(hashKey(before.Account, before.ExternalID))
+		}
+		if after.ExternalID != "" {
+			p.put(ownerBucket, hashKey(after.Account, after.ExternalID), []byte(after.Key))
+		}
+	}
+}
+
+func unheardPlace(op *journal.Operation) []byte {
+	if !op.Unheard() {
+		return nil
+	}
+	return join(raw(op.Kin), []byte(op.Key))
+}
+
+func reviewPlace(op *journal.Operation) []byte {
+	if !op.InReview() {
+		return nil
+	}
+	return timePlace(op.ReviewSince(), op.Key)
+}
+
+func timePlace(at time.Time, k journal.Key) []byte {
+	if at.IsZero() {
+		return nil
+	}
+	return join(be(uint64(at.UnixNano())), []byte(k))
+}

@@ -1,0 +1,360 @@
+package toolbox
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"notwice/canonical"
+	"notwice/canonical/strictyaml"
+	"notwice/policy"
+)
+
+// Effect says whether a tool changes the outside world.
+type Effect string
+
+// The effects.
+const (
+	Read  Effect = "read"
+	Write Effect = "write"
+)
+
+// Facts is what a tool declares about itself and its provider (FORMATS §2). Go programs fill it; a YAML file lays its keys
+// over it. The zero value is the cautious one: a write without key, look-up or identity.
+type Facts struct {
+	Effect       Effect              `yaml:"effect"`
+	Account      string              `yaml:"account"`
+	Place        string              `yaml:"-"` // where the provider is, for the intent: scheme, host and port; `fake` for the in-process fake
+	Profile      string              `yaml:"profile"`
+	Scope        string              `yaml:"scope"` // journal (default with identity), task (default without), turn
+	Unique       bool                `yaml:"unique"`
+	Guard        string              `yaml:"guard"`
+	RepeatWindow strictyaml.Duration `yaml:"repeat_window"`
+
+	HTTP         *HTTPRequest        `yaml:"-"`
+	Key          KeyPlace            `yaml:"key"`
+	DedupWindow  Window              `yaml:"dedup_window"`
+	OnRepeat     string              `yaml:"on_repeat"`
+	ReplayMarker *When               `yaml:"replay_marker"`
+	Sticky       []int               `yaml:"sticky"`
+	Success      *When               `yaml:"success"`
+	Echo         map[string]string   `yaml:"echo"`
+	Answers      []Rule              `yaml:"answers"`
+	ExternalID   string              `yaml:"external_id"`
+	Result       []string            `yaml:"result"`
+	Lookup       *LookupFacts        `yaml:"lookup"`
+	Resend       string              `yaml:"resend"`
+	MaxAttempts  int                 `yaml:"max_attempts"`
+	Backoff      BackoffFacts        `yaml:"backoff"`
+	Deadline     strictyaml.Duration `yaml:"deadline"`
+	UnknownAfter strictyaml.Duration `yaml:"unknown_after"`
+	SendWithin   strictyaml.Duration `yaml:"send_within"`
+	Retention    strictyaml.Duration `yaml:"retention"`
+	Approval     *Approval           `yaml:"approval"`
+	Limits       *Limits             `yaml:"limits"`
+
+	AskOnTimeout bool `yaml:"-"` // tool_policy: retry.on_timeout: ask_person
+}
+
+// HTTPRequest is a request with references such as ${args.order_id} (FORMATS §1).
+type HTTPRequest struct {
+	Method  string
+	URL     string
+	Headers map[string]string
+	Query   map[string]string
+	JSON    any // a value for canonical.Plain whose texts may be references
+	Form    map[string]string
+}
+
+// KeyPlace says where our key travels and in what shape.
+type KeyPlace struct {
+	In        string     `yaml:"in"` // header, body, query, path, none
+	Name      string     `yaml:"name"`
+	Encode    string     `yaml:"encode"` // raw (default), number, sf_string, uuid, base32hex
+	MaxLength int        `yaml:"max_length"`
+	Also      []KeyPlace `yaml:"also"`
+}
+
+// Sent reports whether the key travels at all.
+func (k KeyPlace) Sent() bool { return k.In != "" && k.In != "none" }
+
+// Window is how long a provider remembers a key: a duration, forever or unknown.
+type Window struct{ policy.Window }
+
+// UnmarshalNode reads a window.
+func (w *Window) UnmarshalNode(n *strictyaml.Node) error {
+	switch n.Value {
+	case "forever":
+		w.Window = policy.Window{Known: true, Forever: true}
+		return nil
+	case "unknown":
+		w.Window = policy.Window{}
+		return nil
+	}
+	var d strictyaml.Duration
+	if err := d.UnmarshalNode(n); err != nil {
+		return n.Errorf("a duration, forever or unknown is needed")
+	}
+	w.Window = policy.Window{Known: true, For: time.Duration(d)}
+	return nil
+}
+
+// BackoffFacts is the wait between tries.
+type BackoffFacts struct {
+	First strictyaml.Duration `yaml:"first"`
+	Max   strictyaml.Duration `yaml:"max"`
+}
+
+// When is a condition on an answer; all parts that are given must hold.
+type When struct {
+	Status []string `yaml:"status"` // 409, 4xx; empty: any
+	Exit   *int     `yaml:"exit"`
+	Phase  string   `yaml:"phase"` // sent, not_sent
+	Header string   `yaml:"header"`
+	Body   string   `yaml:"body"` // a path
+	Equals any      `yaml:"equals"`
+	In     []any    `yaml:"in"`
+	Exists *bool    `yaml:"exists"`
+}
+
+// UnmarshalNode reads a condition and refuses one that can never or always hold.
+func (w *When) UnmarshalNode(n *strictyaml.Node) error {
+	type plain struct {
+		Exit   *int       `yaml:"exit"`
+		Phase  string     `yaml:"phase"`
+		Header string     `yaml:"header"`
+		Body   string     `yaml:"body"`
+		Equals any        `yaml:"equals"`
+		In     []any      `yaml:"in"`
+		Exists *bool      `yaml:"exists"`
+		Code   statusList `yaml:"status"`
+	}
+	var p plain
+	if err := strictyaml.Decode(n, &p); err != nil {
+		return err
+	}
+	*w = When{Status: p.Code, Exit: p.Exit, Phase: p.Phase, Header: p.Header, Body: p.Body, Equals: p.Equals, In: p.In, Exists: p.Exists}
+	if err := w.Check(); err != nil {
+		return n.Errorf("%v", err)
+	}
+	return nil
+}
+
+// Check refuses a condition that says nothing or says too much.
+func (w When) Check() error {
+	tests := 0
+	for _, given := range []bool{w.Equals != nil, w.In != nil, w.Exists != nil} {
+		if given {
+			tests++
+		}
+	}
+	place := w.Header != "" || w.Body != ""
+	switch {
+	case w.Header != "" && w.Body != "":
+		return fmt.Errorf("a condition looks at a header or at the body, not at both")
+	case tests > 1:
+		return fmt.Errorf("one of equals, in and exists is enough")
+	case place && tests == 0:
+		return fmt.Errorf("header and body need one of equals, in and exists")
+	case !place && tests > 0:
+		return fmt.Errorf("equals, in and exists need a header or a body path")
+	case !place && len(w.Status) == 0 && w.Exit == nil && w.Phase == "":
+		return fmt.Errorf("the condition is empty")
+	}
+	return nil
+}
+
+type statusList []string
+
+func (s *statusList) UnmarshalNode(n *strictyaml.Node) error {
+	items := n.Items
+	if n.Kind != strictyaml.List {
+		items = []*strictyaml.Node{n}
+	}
+	for _, item := range items {
+		text := fmt.Sprint(item.Value)
+		if len(text) != 3 || text[0] < '1' || text[0] > '5' || (text[1:] != "xx" && strings.Trim(text[1:], "0123456789") != "") {
+			return item.Errorf("%q is not a status; write 409, 4xx or a list of them", text)
+		}
+		*s = append(*s, text)
+	}
+	return nil
+}
+
+// Rule says what an answer proves.
+type Rule struct {
+	When    When   `yaml:"when"`
+	Outcome string `yaml:"outcome"`
+}
+
+var outcomeWords = []string{"applied", "rejected", "not_sent", "unknown", "accepted", "running", "exists", "conflict"}
+
+// UnmarshalNode reads a rule.
+func (r *Rule) UnmarshalNode(n *strictyaml.Node) error {
+	type plain Rule // without this method
+	var p plain
+	if err := strictyaml.Decode(n, &p); err != nil {
+		return err
+	}
+	*r = Rule(p)
+	if err := r.Check(); err != nil {
+		return n.Errorf("%v", err)
+	}
+	return nil
+}
+
+// Check refuses a rule that would call something definite without the provider's own word.
+func (r Rule) Check() error {
+	if !slices.Contains(outcomeWords, r.Outcome) {
+		return fmt.Errorf("outcome %q is not known; known: %s", r.Outcome, strings.Join(outcomeWords, ", "))
+	}
+	if err := r.When.Check(); err != nil {
+		return err
+	}
+	w := r.When
+	if r.Outcome == "rejected" && w.Exit == nil && (len(w.Status) == 0 || w.Body == "") {
+		return fmt.Errorf("rejected needs a status and a condition on the body: a status alone is not the provider's word")
+	}
+	if r.Outcome == "rejected" && slices.ContainsFunc(w.Status, func(s string) bool { return strings.HasPrefix(s, "5") || s == "408" || s == "429" }) {
+		return fmt.Errorf("rejected cannot rest on 5xx, 408 or 429: they do not say that nothing happened")
+	}
+	return nil
+}
+
+// LookupFacts is how to ask what happened.
+type LookupFacts struct {
+	By             string              `yaml:"by"` // key, reference, resource_id, scan
+	HTTP           *HTTPRequest        `yaml:"-"`
+	Items          string              `yaml:"items"`
+	Next           string              `yaml:"next"`
+	Match          MatchFacts          `yaml:"match"`
+	Created        string              `yaml:"created"`
+	ClockTolerance strictyaml.Duration `yaml:"clock_tolerance"`
+	State          *StateFacts         `yaml:"state"`
+	AllPages       bool                `yaml:"all_pages"`
+	Complete       bool                `yaml:"complete"`
+	Visibility     strictyaml.Duration `yaml:"visibility_window"`
+	Misses         int                 `yaml:"misses"`
+	TrustEmpty     bool                `yaml:"trust_empty"`
+	Backoff        BackoffFacts        `yaml:"backoff"`
+	Deadline       strictyaml.Duration `yaml:"deadline"`
+
+	// Forms holds the requests of a tool that can be asked in several ways; By chooses. HTTP, where given, wins.
+	Forms map[string]LookupForm `yaml:"-"`
+}
+
+// LookupForm is one way to ask.
+type LookupForm struct {
+	HTTP  *HTTPRequest
+	Items string
+	Next  string
+	Match MatchFacts
+}
+
+// MatchFacts says by what a candidate is recognised: a path that must equal our key (or, by reference, our number), or a
+// value of the arguments.
+type MatchFacts struct {
+	Path   string `yaml:"path"`
+	Equals string `yaml:"equals"` // args.X; empty: the key or the number
+	Unique bool   `yaml:"unique"` // the provider keeps the value unique; else a match is heuristic
+}
+
+// UnmarshalNode reads `match: path` or `match: {path: …, equals: …}`.
+func (m *MatchFacts) UnmarshalNode(n *strictyaml.Node) error {
+	if path, ok := n.Value.(string); ok {
+		*m = MatchFacts{Path: path}
+		return nil
+	}
+	type plain MatchFacts
+	var p plain
+	if err := strictyaml.Decode(n, &p); err != nil {
+		return err
+	}
+	*m = MatchFacts(p)
+	return nil
+}
+
+// StateFacts maps the provider's states to completed, failed and running.
+type StateFacts struct {
+	Path      string   `yaml:"path"`
+	Completed []string `yaml:"completed"`
+	Failed    []string `yaml:"failed"`
+	Running   []string `yaml:"running"`
+}
+
+// Approval says when a person releases a request first.
+type Approval struct {
+	Always bool
+	When   string // an expression over args
+}
+
+// UnmarshalNode reads never, always or {when: …}.
+func (a *Approval) UnmarshalNode(n *strictyaml.Node) error {
+	switch n.Value {
+	case "never":
+		*a = Approval{}
+		return nil
+	case "always":
+		*a = Approval{Always: true}
+		return nil
+	}
+	return n.Errorf("approval takes never or always here; conditions need a later version")
+}
+
+// Limits bounds a tool per UTC day.
+type Limits struct {
+	Count int              `yaml:"count"`
+	Sum   canonical.Number `yaml:"sum"`
+}
+
+// UnmarshalNode refuses limits until they are enforced: a limit that is read and not kept would be worse than none.
+func (l *Limits) UnmarshalNode(n *strictyaml.Node) error {
+	return n.Errorf("limits are not enforced by this version, so they are refused")
+}
+
+// Policy is what decisions need of the facts.
+func (f Facts) Policy(shape canonical.Shape) policy.Policy {
+	p := policy.Policy{
+		KeySent: f.Key.Sent() && f.Key.Encode != "number", OnRepeat: f.OnRepeat, DedupWindow: f.DedupWindow.Window, Resend: f.Resend,
+		MaxAttempts: f.MaxAttempts, Backoff: f.Backoff.policy(), Deadline: time.Duration(f.Deadline), UnknownAfter: time.Duration(f.UnknownAfter),
+		SendWithin: time.Duration(f.SendWithin), AskOnTimeout: f.AskOnTimeout, Unique: f.Unique, RepeatWindow: time.Duration(f.RepeatWindow),
+	}
+	if !shape.HasIdentity() {
+		p.Guard = policy.GuardFull
+		if f.Guard != "" {
+			p.Guard = policy.Guard(f.Guard)
+		}
+	}
+	if l := f.Lookup; l != nil {
+		p.Lookup = &policy.Lookup{
+			By: l.By, Complete: l.Complete, Visibility: time.Duration(l.Visibility), Misses: l.Misses, TrustEmpty: l.TrustEmpty,
+			ClockTolerance: time.Duration(l.ClockTolerance), Backoff: l.Backoff.policy(), Deadline: time.Duration(l.Deadline),
+		}
+	}
+	return p.Defaults()
+}
+
+func (b BackoffFacts) policy() policy.Backoff {
+	return policy.Backoff{First: time.Duration(b.First), Max: time.Duration(b.Max)}
+}
+
+// Lay lays a YAML map of knobs over the facts. Named answers are tried before those that are there, or after them when the
+// map is a profile's.
+func (f Facts) Lay(n *strictyaml.Node, profile bool) (Facts, error) {
+	own := f.Answers
+	f.Answers = nil
+	if f.Lookup != nil {
+		l := *f.Lookup
+		f.Lookup = &l
+	}
+	if err := strictyaml.Decode(n, &f); err != nil {
+		return f, err
+	}
+	if profile {
+		f.Answers = append(slices.Clone(own), f.Answers...)
+	} else {
+		f.Answers = append(f.Answers, own...)
+	}
+	return f, nil
+}

@@ -1,0 +1,225 @@
+package httptool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"notwice/canonical"
+	"notwice/toolbox"
+)
+
+const maxPages = 1000
+
+// form is the look-up request that the facts choose.
+func (t *Tool) form() (toolbox.LookupForm, bool) {
+	l := t.d.Facts.Lookup
+	if l.HTTP != nil {
+		return toolbox.LookupForm{HTTP: l.HTTP, Items: l.Items, Next: l.Next, Match: l.Match}, true
+	}
+	form, ok := l.Forms[l.By]
+	if l.Match.Path != "" {
+		form.Match = l.Match
+	}
+	return form, ok
+}
+
+// checkLookup refuses a look-up that matches what the request does not put on the wire.
+func (t *Tool) checkLookup() error {
+	l := t.d.Facts.Lookup
+	form, ok := t.form()
+	if !ok {
+		return fmt.Errorf("look-up by %q has no request", l.By)
+	}
+	switch {
+	case l.By == "key" && form.Match.Equals == "" && !t.sends(func(p toolbox.KeyPlace) bool { return p.Sent() && p.Encode != "number" }):
+		return errors.New("look-up by key: the request does not send our key")
+	case l.By == "reference" && form.Match.Equals == "" && !t.sends(func(p toolbox.KeyPlace) bool { return p.Sent() && p.Encode == "number" }):
+		return errors.New("look-up by reference: the request does not send our number")
+	case form.Match.Path == "" && l.By != "resource_id":
+		return errors.New("a look-up needs match: the path that must equal our key or number")
+	case form.Match.Equals != "" && t.d.Shape.Field(strings.TrimPrefix(form.Match.Equals, "args.")) == nil:
+		return fmt.Errorf("look-up: match.equals: there is no argument %q", form.Match.Equals)
+	}
+	return nil
+}
+
+func (t *Tool) sends(want func(toolbox.KeyPlace) bool) bool {
+	key := t.d.Facts.Key
+	return want(key) || slices.ContainsFunc(key.Also, want)
+}
+
+// Lookup implements toolbox.Lookuper.
+func (t *Tool) Lookup(ctx context.Context, r toolbox.Request, known *toolbox.Request) toolbox.Sighting {
+	s := t.search(ctx, r)
+	if s.Failed == "" && len(s.Found) == 0 && known != nil {
+		control := t.search(ctx, *known)
+		if control.Failed != "" {
+			s.Failed = "control_" + control.Failed
+		}
+		s.Known = len(control.Found) > 0
+	}
+	return s
+}
+
+// search reads all pages of one query.
+func (t *Tool) search(ctx context.Context, r toolbox.Request) toolbox.Sighting {
+	form, ok := t.form()
+	if !ok {
+		return toolbox.Sighting{Failed: "no_look_up"}
+	}
+	var s toolbox.Sighting
+	page := ""
+	for range maxPages {
+		w, err := build(*form.HTTP, values{args: r.Args, key: t.wireKey(r), number: r.Number, page: page})
+		if err != nil {
+			return toolbox.Sighting{Failed: "look_up_request"}
+		}
+		f := filler{secret: r.Secret}
+		w = f.fill(w)
+		if f.err != nil {
+			return toolbox.Sighting{Failed: "authentication"}
+		}
+		a, _, err := t.exchange(ctx, w, func() error { return nil })
+		items, failed := t.items(form, a, err)
+		if failed != "" {
+			return toolbox.Sighting{Failed: failed}
+		}
+		for _, item := range items {
+			if m, ok := t.match(form, item, r); ok {
+				s.Found = append(s.Found, m)
+			}
+		}
+		if page = t.nextPage(form, a); page == "" {
+			s.AllPages = true
+			return s
+		}
+		if !t.d.Facts.Lookup.AllPages {
+			return s
+		}
+	}
+	return s
+}
+
+// wireKey is the key as the request carries it where the look-up searches for it.
+func (t *Tool) wireKey(r toolbox.Request) string {
+	for _, p := range append([]toolbox.KeyPlace{t.d.Facts.Key}, t.d.Facts.Key.Also...) {
+		if p.Sent() && p.Encode != "number" {
+			return encodeKey(p, r.Key, r.Number)
+		}
+	}
+	return r.Key
+}
+
+// items are the candidates of one page. Whatever is not a plain, complete list is a failed look-up, never an empty one.
+func (t *Tool) items(form toolbox.LookupForm, a answer, err error) (items []any, failed string) {
+	switch {
+	case err != nil:
+		return nil, "look_up_lost"
+	case form.Items == "" && a.status == 404 && a.parsed:
+		return nil, ""
+	case a.status < 200 || a.status > 299:
+		return nil, fmt.Sprintf("look_up_status_%d", a.status)
+	case !a.parsed:
+		return nil, "look_up_unreadable"
+	case form.Items == "":
+		return []any{a.body}, ""
+	}
+	found := at(a.body, form.Items)
+	if len(found) != 1 {
+		return nil, "look_up_without_list"
+	}
+	list, ok := found[0].([]any)
+	if !ok {
+		return nil, "look_up_without_list"
+	}
+	return list, ""
+}
+
+func (t *Tool) nextPage(form toolbox.LookupForm, a answer) string {
+	if form.Next == "" {
+		return ""
+	}
+	return textAt(a.body, form.Next)
+}
+
+// match judges one candidate.
+func (t *Tool) match(form toolbox.LookupForm, item any, r toolbox.Request) (toolbox.Match, bool) {
+	l := t.d.Facts.Lookup
+	m := toolbox.Match{By: map[string]string{"key": "key", "reference": "reference", "scan": "key", "resource_id": "key"}[l.By]}
+	want := any(t.wireKey(r))
+	if l.By == "reference" {
+		want = r.Number
+	}
+	if name, ok := strings.CutPrefix(form.Match.Equals, "args."); ok {
+		if want, ok = r.Args[name]; !ok {
+			return m, false
+		}
+		m.By = "signs"
+		if form.Match.Unique {
+			m.By = "unique"
+		}
+	}
+	if form.Match.Path != "" {
+		found := at(item, form.Match.Path)
+		if len(found) != 1 || !(same(found[0], want) || plain(found[0]) == plain(want)) {
+			return m, false
+		}
+	}
+	m.ID = textAt(item, t.d.Facts.ExternalID)
+	m.Differs = t.differs(item, r.Args)
+	m.State = t.state(item)
+	m.Title, m.Result = summary(item), t.result(item)
+	if l.Created != "" {
+		m.Created, _ = time.Parse(time.RFC3339Nano, textAt(item, l.Created))
+	}
+	return m, true
+}
+
+// state maps the provider's word. Without a map, what is found is completed if the success rule's body condition says so
+// or there is none.
+func (t *Tool) state(item any) string {
+	l := t.d.Facts.Lookup
+	if l.State == nil {
+		w := t.d.Facts.Success
+		if w == nil || w.Body == "" || anyOf(*w, at(item, w.Body)) {
+			return "completed"
+		}
+		return "unnamed"
+	}
+	word := textAt(item, l.State.Path)
+	switch {
+	case slices.Contains(l.State.Completed, word):
+		return "completed"
+	case slices.Contains(l.State.Failed, word):
+		return "failed"
+	case slices.Contains(l.State.Running, word):
+		return "running"
+	}
+	return "unnamed"
+}
+
+// summary is a candidate for a person: its scalar fields.
+func summary(item any) string {
+	object, ok := item.(map[string]any)
+	if !ok {
+		return ""
+	}
+	kept := map[string]any{}
+	for name, v := range object {
+		switch x := v.(type) {
+		case string:
+			kept[name] = cut(x, 200)
+		case canonical.Number, bool:
+			kept[name] = x
+		}
+	}
+	text, err := canonical.Plain(kept)
+	if err != nil || len(text) > 4096 {
+		return ""
+	}
+	return string(text)
+}

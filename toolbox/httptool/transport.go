@@ -1,0 +1,81 @@
+package httptool
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// NewTransport is the transport for effects and look-ups: no connection is ever used twice, no proxy from the
+// environment, HTTP/1.1 only. Wrap it to watch or to simulate; do not put the stock transport in its place.
+func NewTransport() http.RoundTripper {
+	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: -1}
+	return &http.Transport{
+		DisableKeepAlives:  true,
+		DisableCompression: true,
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			c, err := dialer.DialContext(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			return guard(ctx, c), nil
+		},
+		DialTLSContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			c, err := dialer.DialContext(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			host, _, _ := net.SplitHostPort(addr)
+			secure := tls.Client(c, &tls.Config{ServerName: host, NextProtos: []string{"http/1.1"}})
+			if err := secure.HandshakeContext(ctx); err != nil {
+				c.Close()
+				return nil, err
+			}
+			return guard(ctx, secure), nil
+		},
+	}
+}
+
+type gateKey struct{}
+
+// gate watches the first byte of one request: it asks before it and knows whether it left.
+type gate struct {
+	before func() error
+	sent   atomic.Bool
+	held   atomic.Bool // before said no
+}
+
+var errHeld = errors.New("not sent: the attempt may no longer send")
+
+func guard(ctx context.Context, c net.Conn) net.Conn {
+	if g, ok := ctx.Value(gateKey{}).(*gate); ok {
+		return &gatedConn{Conn: c, gate: g}
+	}
+	return c
+}
+
+// gatedConn is a connection that asks the gate before its first byte. TLS handshakes happen below it.
+type gatedConn struct {
+	net.Conn
+	gate *gate
+}
+
+func (c *gatedConn) Write(b []byte) (int, error) {
+	if !c.gate.sent.Load() {
+		if err := c.gate.before(); err != nil {
+			c.gate.held.Store(true)
+			return 0, errHeld
+		}
+		c.gate.sent.Store(true)
+	}
+	return c.Conn.Write(b)
+}
+
+// noRedirects is a client that hands a redirect back as the answer it is.
+func noRedirects(rt http.RoundTripper) *http.Client {
+	return &http.Client{Transport: rt, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}

@@ -1,0 +1,139 @@
+package toolbox
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"notwice/journal"
+	"notwice/policy"
+)
+
+// look asks the provider about an operation that was marked as being looked at, and records what that means. A crash
+// before the record leaves the mark, which runs out.
+func (t *Toolbox) look(ctx context.Context, op journal.Operation) error {
+	tl, p := t.toolOf(&op)
+	seen := policy.Look{Begun: t.clock.Now()}
+	sighting := t.sight(tl, p, op)
+	seen.Failed, seen.AllPages, seen.Known = sighting.Failed, sighting.AllPages, sighting.Known
+	for _, m := range sighting.Found {
+		seen.Found = append(seen.Found, policy.Found{Candidate: m.Candidate, Match: policy.Match(m.By), Result: m.Result})
+	}
+	err := t.journal.DecideByKey(context.WithoutCancel(ctx), t.clock.Now().Wall, op.Key, func(k journal.Known) (journal.Change, error) {
+		owned := func(id string) bool {
+			owner, ok := k.Owner(op.Account, id)
+			return ok && id != "" && owner != op.Key
+		}
+		return policy.OnLook(k.Operation, seen, owned, p, t.now(k)).Change, nil
+	})
+	if err != nil {
+		return fmt.Errorf("look-up of operation %s: %w", op.Key, err)
+	}
+	return ctx.Err()
+}
+
+func (t *Toolbox) sight(tl *tool, p policy.Policy, op journal.Operation) Sighting {
+	if tl == nil {
+		return Sighting{Failed: "no_such_tool"}
+	}
+	lookuper, ok := tl.Tool.(Lookuper)
+	if !ok || p.Lookup == nil {
+		return Sighting{Failed: "no_look_up"}
+	}
+	r, err := t.requestOf(&op)
+	if err != nil {
+		return Sighting{Failed: "request_unreadable"}
+	}
+	known, err := t.knownObject(&op)
+	if err != nil {
+		return Sighting{Failed: "journal"}
+	}
+	ctx, cancel := t.clock.Deadline(context.Background(), t.clock.Now().Wall.Add(p.Lookup.Deadline))
+	defer cancel()
+	return t.wire.Lookup(ctx, lookuper, r, known)
+}
+
+// knownObject is the newest finished operation of the same tool and account: the same query must find it.
+func (t *Toolbox) knownObject(op *journal.Operation) (*Request, error) {
+	done, _, err := t.journal.List(context.Background(), journal.Query{Tool: op.Tool, Statuses: []journal.Status{journal.Succeeded}, Limit: 20})
+	if err != nil {
+		return nil, err
+	}
+	for i := range done {
+		if done[i].Account == op.Account && done[i].ExternalID != "" && done[i].Key != op.Key {
+			r, err := t.requestOf(&done[i])
+			return &r, err
+		}
+	}
+	return nil, nil
+}
+
+// Step does the next thing that is due for one operation, until nothing is due now. urgent looks at once, whatever the
+// back-off.
+func (t *Toolbox) Step(ctx context.Context, key journal.Key, urgent bool) (journal.Operation, error) {
+	for {
+		var d policy.Decision
+		var p policy.Policy
+		err := t.journal.DecideByKey(ctx, t.clock.Now().Wall, key, func(k journal.Known) (journal.Change, error) {
+			_, p = t.toolOf(k.Operation)
+			d = policy.OnTime(k.Operation, p, t.now(k), urgent)
+			return d.Change, nil
+		})
+		if err != nil {
+			return journal.Operation{}, fmt.Errorf("operation %s: %w", key, err)
+		}
+		op := *d.Operation
+		wasOpen := d.Change.Operation != nil && d.Do == policy.Later && op.Status == journal.Unknown && urgent && op.Looks == 0
+		switch d.Do {
+		case policy.Send:
+			tl, _ := t.toolOf(&op)
+			f := t.launch(op, tl, p, nil)
+			if err := t.clock.Wait(ctx, time.Time{}, f.done); err != nil {
+				return op, err
+			}
+			if f.err != nil {
+				return op, f.err
+			}
+		case policy.LookUp:
+			if err := t.look(ctx, op); err != nil {
+				return op, err
+			}
+			urgent = false
+		default:
+			if !wasOpen { // a lease that ran out just now: an urgent caller wants the look as well
+				return op, nil
+			}
+		}
+	}
+}
+
+// Due does what is due now, at most limit operations, and returns how many it worked on. Errors of single operations are
+// returned together; the others are still done.
+func (t *Toolbox) Due(ctx context.Context, limit int) (done int, err error) {
+	keys, err := t.journal.Due(ctx, t.clock.Now().Wall, limit)
+	if err != nil {
+		return 0, err
+	}
+	var failed error
+	for _, key := range keys {
+		if ctx.Err() != nil {
+			return done, ctx.Err()
+		}
+		if _, err := t.Step(ctx, key, false); err != nil && failed == nil {
+			failed = err
+		}
+		done++
+	}
+	return done, failed
+}
+
+// Stop ends an operation that nothing has sent, because a person says so.
+func (t *Toolbox) Stop(ctx context.Context, key journal.Key, who, why string) (op journal.Operation, stopped bool, err error) {
+	err = t.journal.DecideByKey(ctx, t.clock.Now().Wall, key, func(k journal.Known) (journal.Change, error) {
+		var d policy.Decision
+		d, stopped = policy.OnStop(k.Operation, who, why, t.now(k))
+		op = *d.Operation
+		return d.Change, nil
+	})
+	return op, stopped, err
+}

@@ -1,0 +1,171 @@
+package toolbox
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"notwice/journal"
+	"notwice/policy"
+)
+
+// Polling of an attempt that another process makes.
+const (
+	pollFirst = 20 * time.Millisecond
+	pollMax   = 250 * time.Millisecond
+)
+
+// pursue follows a decision until there is something final to tell, nothing more to do, or no more patience. The end of an
+// attempt that this call started is always awaited.
+func (t *Toolbox) pursue(ctx context.Context, r prepared, d policy.Decision) (Result, error) {
+	repeat, tries := d.Repeat, 0
+	until := r.begun.Wall.Add(r.call.Wait)
+	for {
+		op := *d.Operation
+		var err error
+		switch d.Do {
+		case policy.Send:
+			f := t.launch(op, r.tool, r.policy, r.volatile)
+			if err = t.clock.Wait(ctx, time.Time{}, f.done); err == nil && f.err != nil {
+				return Result{}, fmt.Errorf("operation %s: the provider's answer (%s) could not be recorded: %w", op.Key, f.said, f.err)
+			}
+			until = later(until, t.clock.Now().Wall.Add(r.call.Wait))
+			tries++
+		case policy.Join:
+			if !t.clock.Now().Wall.Before(until) {
+				return t.tell(r, op, repeat, nil), nil
+			}
+			err = t.join(ctx, op, earlier(until, d.Until))
+		case policy.LookUp:
+			err = t.look(ctx, op)
+		case policy.Later:
+			if d.Until.IsZero() || d.Until.After(until) || !t.clock.Now().Wall.Before(until) {
+				return t.tell(r, op, repeat, nil), nil
+			}
+			err = t.clock.Wait(ctx, d.Until, nil)
+		case policy.Conflict:
+			return t.tell(r, op, repeat, d.Differs), nil
+		case policy.Ask:
+			return t.tellOld(r, op), nil
+		default:
+			wait, again := t.again(&op, r, tries, until)
+			if !again {
+				return t.tell(r, op, repeat, nil), nil
+			}
+			err = t.clock.Wait(ctx, wait, nil)
+		}
+		if err != nil {
+			return t.abandoned(ctx, op, err)
+		}
+		if d, err = t.nextStep(ctx, op.Key, r.policy, d.Do == policy.Answer); err != nil {
+			return Result{}, err
+		}
+	}
+}
+
+// again says when a call that is still waiting tries an operation again that did not leave this machine.
+func (t *Toolbox) again(op *journal.Operation, r prepared, tries int, until time.Time) (when time.Time, ok bool) {
+	if op.Status != journal.Pending || op.Wait != nil || tries == 0 || op.Reason == "authentication" || op.Reason == "no_such_tool" {
+		return time.Time{}, false
+	}
+	when = later(t.clock.Now().Wall.Add(r.policy.Backoff.After(tries)), op.NotBefore)
+	return when, when.Before(until)
+}
+
+// nextStep reads the operation again and decides. caller is true when the one who called goes on with an unsent operation;
+// by itself it would rest.
+func (t *Toolbox) nextStep(ctx context.Context, key journal.Key, p policy.Policy, caller bool) (policy.Decision, error) {
+	var d policy.Decision
+	err := t.journal.DecideByKey(ctx, t.clock.Now().Wall, key, func(k journal.Known) (journal.Change, error) {
+		if caller {
+			d = policy.OnCaller(k.Operation, p, t.now(k))
+		} else {
+			d = policy.OnTime(k.Operation, p, t.now(k), false)
+		}
+		return d.Change, nil
+	})
+	if err != nil {
+		return d, fmt.Errorf("operation %s: %w", key, err)
+	}
+	return d, nil
+}
+
+// join waits for an attempt that somebody else makes: in this process by its end, in another by reading the journal.
+func (t *Toolbox) join(ctx context.Context, op journal.Operation, until time.Time) error {
+	if f := t.flight(op.Key); f != nil && f.epoch == op.Epoch {
+		return t.clock.Wait(ctx, until, f.done)
+	}
+	for wait := pollFirst; ; wait = min(2*wait, pollMax) {
+		now := t.clock.Now().Wall
+		if !now.Before(until) {
+			return nil
+		}
+		if err := t.clock.Wait(ctx, earlier(now.Add(wait), until), nil); err != nil {
+			return err
+		}
+		fresh, err := t.journal.Get(ctx, op.Key)
+		if err != nil {
+			return err
+		}
+		if fresh.Status != op.Status || fresh.Epoch != op.Epoch || fresh.Looks != op.Looks {
+			return nil
+		}
+	}
+}
+
+// abandoned notes that the caller went away, so that an equal wish in other words is told the outcome first.
+func (t *Toolbox) abandoned(ctx context.Context, op journal.Operation, err error) (Result, error) {
+	if ctx.Err() == nil {
+		return Result{}, err
+	}
+	t.note(op.Key, func(o *journal.Operation, now time.Time) string {
+		if o.CallerLost || !o.Open() {
+			return ""
+		}
+		o.CallerLost = true
+		return "caller_lost"
+	})
+	return Result{}, fmt.Errorf("the caller stopped waiting for operation %s: %w", op.Key, ctx.Err())
+}
+
+// note changes an operation with the next commit, or after a second of idleness.
+func (t *Toolbox) note(key journal.Key, change func(*journal.Operation, time.Time) (what string)) {
+	now := t.clock.Now().Wall
+	t.journal.Later(now, key, func(k journal.Known) (journal.Change, error) {
+		op := k.Operation
+		what := change(op, now)
+		if what == "" {
+			return journal.Change{}, nil
+		}
+		event := journal.Event{At: now, What: what, Status: op.Status, Epoch: op.Epoch}
+		return journal.Change{Operation: op, Events: []journal.Event{event}}, nil
+	})
+	t.mu.Lock()
+	scheduled := t.flush
+	t.flush = true
+	t.mu.Unlock()
+	if scheduled {
+		return
+	}
+	t.clock.Go(func() {
+		t.clock.Wait(context.Background(), now.Add(time.Second), nil)
+		t.mu.Lock()
+		t.flush = false
+		t.mu.Unlock()
+		t.journal.Flush(context.Background()) // lost if it fails: an answer is then told once more
+	})
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}

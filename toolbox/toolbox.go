@@ -1,0 +1,212 @@
+package toolbox
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"sync"
+
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
+
+	"notwice/journal"
+	"notwice/policy"
+)
+
+// Options are the seams of a toolbox. Only Journal is required.
+type Options struct {
+	Journal journal.Journal
+	Wire    Wire                              // nil: DirectWire
+	Clock   Clock                             // nil: RealClock
+	Random  io.Reader                         // nil: crypto/rand
+	Secrets func(name string) (string, error) // nil: there are none
+	Log     func(line string)                 // what could not be recorded, for an operator; nil: dropped
+}
+
+// Toolbox runs tools so that no intent takes effect twice. Its methods may be called from many goroutines.
+type Toolbox struct {
+	journal journal.Journal
+	wire    Wire
+	clock   Clock
+	keys    minter
+	secrets func(string) (string, error)
+	log     func(string)
+	digest  []byte
+
+	mu      sync.Mutex
+	tools   map[string]*tool
+	flights map[journal.Key]*flight
+	flush   bool // a flush of delivery notes is under way
+}
+
+// tool is an added Tool with what was derived from its declaration once.
+type tool struct {
+	Tool
+	Declaration
+	schema *validator.Schema
+	policy policy.Policy
+}
+
+// New opens a toolbox on a journal.
+func New(ctx context.Context, o Options) (*Toolbox, error) {
+	if o.Journal == nil {
+		return nil, errors.New("a toolbox needs a journal")
+	}
+	t := &Toolbox{
+		journal: o.Journal, wire: o.Wire, clock: o.Clock, keys: minter{random: o.Random}, secrets: o.Secrets, log: o.Log,
+		tools: map[string]*tool{}, flights: map[journal.Key]*flight{},
+	}
+	if t.wire == nil {
+		t.wire = DirectWire()
+	}
+	if t.clock == nil {
+		t.clock = RealClock()
+	}
+	if t.keys.random == nil {
+		t.keys.random = rand.Reader
+	}
+	if t.secrets == nil {
+		t.secrets = func(name string) (string, error) { return "", fmt.Errorf("the secret %s is not configured", name) }
+	}
+	if t.log == nil {
+		t.log = func(string) {}
+	}
+	fresh := make([]byte, 32)
+	if _, err := io.ReadFull(t.keys.random, fresh); err != nil {
+		return nil, fmt.Errorf("random bytes: %w", err)
+	}
+	var err error
+	if t.digest, err = o.Journal.DigestKey(ctx, fresh); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+var toolName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,63}$`)
+
+// Add adds a tool. Error: a declaration that contradicts itself, or a name that is taken.
+func (t *Toolbox) Add(added Tool) error {
+	d := added.Declare()
+	fail := func(format string, args ...any) error {
+		return fmt.Errorf("tool %s: %s", d.Name, fmt.Sprintf(format, args...))
+	}
+	if !toolName.MatchString(d.Name) {
+		return fail("a name has up to 64 letters, digits, and . _ -, and starts with a letter")
+	}
+	if err := checkShape(d.Shape); err != nil {
+		return fail("%v", err)
+	}
+	if err := checkFacts(d, added); err != nil {
+		return fail("%v", err)
+	}
+	schema, err := compile(d.Name, d.Schema)
+	if err != nil {
+		return fail("schema: %v", err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.tools[d.Name] != nil {
+		return fail("the name is taken")
+	}
+	t.tools[d.Name] = &tool{Tool: added, Declaration: d, schema: schema, policy: d.Facts.Policy(d.Shape)}
+	return nil
+}
+
+// checkFacts refuses facts that contradict each other or the shape.
+func checkFacts(d Declaration, added Tool) error {
+	f := d.Facts
+	_, searches := added.(Lookuper)
+	named := func(value string, known ...string) bool { return slices.Contains(known, value) }
+	switch {
+	case !named(string(f.Effect), "read", "write"):
+		return fmt.Errorf("effect is read or write, not %q", f.Effect)
+	case !named(f.Scope, "", "journal", "task", "turn"):
+		return fmt.Errorf("scope is journal, task or turn, not %q", f.Scope)
+	case !named(f.Guard, "", "full", "lost", "off"):
+		return fmt.Errorf("guard is full, lost or off, not %q", f.Guard)
+	case f.Guard != "" && d.Shape.HasIdentity():
+		return fmt.Errorf("a tool with declared identity takes no guard")
+	case f.Unique && !d.Shape.HasIdentity():
+		return fmt.Errorf("unique needs identity fields")
+	case !d.Shape.HasIdentity() && f.Scope == "journal":
+		return fmt.Errorf("without identity fields the scope is task or turn")
+	case !named(f.Resend, "", "never", "same_key", "after_absence"):
+		return fmt.Errorf("resend is never, same_key or after_absence, not %q", f.Resend)
+	case !named(f.OnRepeat, "", "replays", "returns_current", "points_to_existing", "refuses", "executes"):
+		return fmt.Errorf("on_repeat %q is not known", f.OnRepeat)
+	case f.Resend == "same_key" && (f.OnRepeat == "executes" || f.OnRepeat == ""):
+		return fmt.Errorf("resend: same_key with on_repeat: executes would be a second effect")
+	case f.Lookup != nil && !searches:
+		return fmt.Errorf("a look-up is declared, but the tool cannot look")
+	case f.Effect == Read && (f.Lookup != nil || f.Approval != nil):
+		return fmt.Errorf("a read takes no look-up and no approval")
+	case f.MaxAttempts < 0:
+		return fmt.Errorf("max_attempts is at least 1")
+	}
+	for _, r := range f.Answers {
+		if err := r.Check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Tools returns the declarations of all tools, sorted by name.
+func (t *Toolbox) Tools() []Declaration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var all []Declaration
+	for _, tool := range t.tools {
+		all = append(all, tool.Declaration)
+	}
+	slices.SortFunc(all, func(a, b Declaration) int { return compareText(a.Name, b.Name) })
+	return all
+}
+
+// Class rates a tool: A, B or C, and why.
+func (t *Toolbox) Class(name string) (class, why string) {
+	if tool := t.tool(name); tool != nil && tool.Facts.Effect == Write {
+		c, why := tool.policy.Class()
+		return string(c), why
+	}
+	return "", ""
+}
+
+func compareText(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+func (t *Toolbox) tool(name string) *tool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.tools[name]
+}
+
+// toolOf is the tool of an operation, and the policy by which it is judged: the cautious one when nobody knows the tool.
+func (t *Toolbox) toolOf(op *journal.Operation) (*tool, policy.Policy) {
+	if tool := t.tool(op.Tool); tool != nil {
+		return tool, tool.policy
+	}
+	return nil, policy.Policy{}.Defaults()
+}
+
+// now is the present; High is filled in the transaction.
+func (t *Toolbox) now(high ...journal.Known) policy.Now {
+	n := policy.Now{Moment: t.clock.Now()}
+	for _, k := range high {
+		n.High = k.High
+	}
+	return n
+}
+
+// Close writes what is still to be noted. The journal stays open; it belongs to the caller.
+func (t *Toolbox) Close() error { return t.journal.Flush(context.Background()) }

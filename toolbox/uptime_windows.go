@@ -1,0 +1,10 @@
+package toolbox
+
+import (
+	"time"
+
+	"golang.org/x/sys/windows"
+)
+
+// uptime is the time since the machine was started, suspends included (GetTickCount64).
+func uptime() time.Duration { return windows.DurationSinceBoot() }

@@ -1,0 +1,191 @@
+package toolbox
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"notwice/canonical"
+	"notwice/journal"
+)
+
+// This file holds all words for the model. They are short, begin with a fixed word, say what is known, and never invite a
+// retry that Notwice would not make itself.
+
+// tell is the answer about an operation as the journal holds it. differs is not nil for a conflict.
+func (t *Toolbox) tell(r prepared, op journal.Operation, repeat bool, differs []string) Result {
+	res := t.result(op)
+	res.Repeat = repeat
+	if differs != nil {
+		res.Word, res.Differs, res.Repeat = ConflictWord, differs, false
+		res.Message = fmt.Sprintf("CONFLICT: %s was already asked for with other values (%s differs) and is %s. Nothing was sent. Do not change values to get through; only a person can start it anew.",
+			res.Title, strings.Join(differs, ", "), inWords(op))
+		return res.flagged(op)
+	}
+	switch {
+	case op.Wait != nil:
+		res.Word = WaitsForHuman
+		res.Message = fmt.Sprintf("WAITING FOR A PERSON: %s. %s Tell the user; a repeated call changes nothing.", res.Title, waitWords(op))
+	case op.Status == journal.Succeeded && repeat:
+		res.Word = AlreadyDone
+		res.Message = fmt.Sprintf("ALREADY DONE: %s was done%s on %s. This call repeats it and sent nothing.", res.Title, idWords(op), when(op.Ended))
+	case op.Status == journal.Succeeded:
+		res.Word = Done
+		res.Message = fmt.Sprintf("DONE: %s%s.", res.Title, idWords(op))
+	case op.Status == journal.FailedFinal:
+		res.Word = Rejected
+		res.Message = fmt.Sprintf("REJECTED: %s was not done: %s. It is final.", res.Title, reasonWords(op))
+	case op.Status == journal.Pending && op.Rests:
+		res.Word = NotSent
+		res.Message = fmt.Sprintf("NOT SENT: %s: %s. Nothing left this machine and nothing will by itself. The same call may be made again later.", res.Title, reasonWords(op))
+	case op.Status == journal.Pending:
+		res.Word = Queued
+		res.Message = fmt.Sprintf("QUEUED: %s is not done yet and may still be sent by itself until %s. Do not call again.", res.Title, when(op.SendUntil))
+	default:
+		res.Word = NotConfirmed
+		res.Message = notConfirmed(res.Title, op)
+	}
+	return res.flagged(op)
+}
+
+func notConfirmed(title string, op journal.Operation) string {
+	if op.Status == journal.InProgress {
+		return fmt.Sprintf("NOT CONFIRMED: %s is still under way. Its outcome is not known yet. Do not call again; it is being followed.", title)
+	}
+	return fmt.Sprintf("NOT CONFIRMED: the answer to %s was lost (%s). It may have happened, or may still happen. Do not call again or in other words; Notwice looks it up by itself.", title, reasonWords(op))
+}
+
+// flagged adds that there is contradictory evidence: until a person has seen it, every answer names it.
+func (r Result) flagged(op journal.Operation) Result {
+	if len(op.Flags) > 0 {
+		r.Message += " Contradictory evidence: " + op.Flags[len(op.Flags)-1].What + "; a person must look."
+	}
+	return r
+}
+
+// tellOld asks whether an old equal call is the same wish.
+func (t *Toolbox) tellOld(r prepared, op journal.Operation) Result {
+	res := t.result(op)
+	res.Word, res.Repeat, res.Waits, res.note = WaitsForHuman, true, true, nil
+	res.Message = fmt.Sprintf("WAITING FOR A PERSON: %s %s on %s. Nothing was sent. Only a person can say whether this is the same wish or a new one.", res.Title, inWords(op), when(op.Ended))
+	return res
+}
+
+// tellRead is the answer of a read.
+func (t *Toolbox) tellRead(r prepared, a Answer) Result {
+	res := Result{Tool: r.tool.Name, Result: a.Result, Title: r.tool.Name}
+	switch a.Outcome {
+	case journal.Applied:
+		res.Word, res.Message = Done, "DONE: "+string(a.Result)
+	case journal.Rejected:
+		res.Word, res.Message = Rejected, fmt.Sprintf("REJECTED: %s: %s.", r.tool.Name, firstOf(a.Text, a.Reason))
+	default:
+		res.Word, res.Message = NotConfirmed, fmt.Sprintf("NOT CONFIRMED: %s could not be read (%s). Nothing was changed; it may be asked again.", r.tool.Name, a.Reason)
+	}
+	return res
+}
+
+// refuse is the answer to a call that is wrong in itself.
+func (t *Toolbox) refuse(c Call, err error) Result {
+	return Result{Word: InvalidCall, Tool: c.Tool, Title: c.Tool,
+		Message: fmt.Sprintf("INVALID CALL: %s: %s. Nothing was sent and nothing was recorded.", c.Tool, strings.TrimSuffix(err.Error(), "."))}
+}
+
+// Title names an operation for people: its action and what identifies it, money in major units.
+func Title(op journal.Operation) string {
+	var parts []string
+	for _, f := range op.Fields {
+		switch {
+		case f.Money != "":
+			parts = append(parts, Amount(f))
+		case f.Value != "":
+			parts = append(parts, fmt.Sprintf("%s %s", f.Name, Visible(f.Value)))
+		}
+	}
+	if len(parts) == 0 {
+		return op.Tool + " " + op.Number
+	}
+	return op.Tool + " (" + strings.Join(parts, ", ") + ")"
+}
+
+// Amount is a money field in major units with its currency. Whole digits are minor units: an amount that was given in
+// major units is kept with all its decimals, and where a currency has none the two are one.
+func Amount(f journal.Field) string {
+	if major, err := canonical.Major(canonical.Number(f.Value), f.Money); err == nil {
+		return major + " " + f.Money
+	}
+	return Visible(f.Value) + " " + f.Money
+}
+
+// Visible shows what a person would otherwise not see: invisible and bidirectional characters and controls as U+XXXX.
+func Visible(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if name, hidden := canonical.Invisible(string(r)); hidden {
+			b.WriteString("⟨" + name + "⟩")
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func inWords(op journal.Operation) string {
+	switch {
+	case op.Wait != nil:
+		return "waiting for a person"
+	case op.Status == journal.Succeeded:
+		return "done" + idWords(op)
+	case op.Status == journal.FailedFinal:
+		return "rejected"
+	case op.Status == journal.Pending:
+		return "not sent yet"
+	case op.Status == journal.InProgress:
+		return "under way"
+	}
+	return "not confirmed yet"
+}
+
+func idWords(op journal.Operation) string {
+	if op.ExternalID == "" {
+		return ""
+	}
+	return " as " + Visible(op.ExternalID)
+}
+
+func when(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
+
+var reasons = map[string]string{
+	"timeout": "no answer came in time", "lease_over": "the process that sent it did not come back", "absent": "a look-up shows that it did not happen",
+	"connection_refused": "the provider could not be reached", "not_connected": "the provider could not be reached",
+	"send_within": "its time to go by itself is over", "stopped": "a person stopped it", "failed_at_provider": "the provider says that it failed",
+}
+
+func reasonWords(op journal.Operation) string {
+	if text, ok := reasons[op.Reason]; ok {
+		return text
+	}
+	return firstOf(strings.ReplaceAll(Visible(op.Reason), "_", " "), "no reason is known")
+}
+
+func waitWords(op journal.Operation) string {
+	text := map[string]string{
+		"unresolved": "Its outcome could not be confirmed in time; it may have happened.", "candidates": "What the provider shows does not settle it.",
+		"heuristic": "Something like it was found by signs only (heuristic).", "conflict": "The provider says that its key was used for something else.",
+		"attempts": "It was tried as often as allowed.", "approval": "It needs approval before it is sent.", "look_alike": "It may name somebody else: two alphabets are mixed.",
+		"unproved_absence": "The look-up finds nothing, which proves nothing here.",
+	}[op.Wait.Reason]
+	return firstOf(text, "A person must decide.")
+}
+
+func firstOf(texts ...string) string {
+	if i := slices.IndexFunc(texts, func(s string) bool { return s != "" }); i >= 0 {
+		return texts[i]
+	}
+	return ""
+}
+
+// IsInvariant reports whether an error means that Notwice broke a rule of its own.
+func IsInvariant(err error) bool { return errors.Is(err, journal.ErrInvariant) }
