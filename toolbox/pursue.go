@@ -25,6 +25,7 @@ func (t *Toolbox) pursue(ctx context.Context, r prepared, d policy.Decision) (Re
 		var err error
 		switch d.Do {
 		case policy.Send:
+			repeat = false // its own attempt, even if an earlier one left nothing
 			f := t.launch(op, r.tool, r.policy, r.volatile)
 			if err = t.clock.Wait(ctx, time.Time{}, f.done); err == nil && f.err != nil {
 				return Result{}, fmt.Errorf("operation %s: the provider's answer (%s) could not be recorded: %w", op.Key, f.said, f.err)

@@ -1,6 +1,9 @@
 package toolbox
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"notwice/canonical"
@@ -77,5 +80,76 @@ func (t *Toolbox) result(op journal.Operation) Result {
 
 // Report is what is known of an operation now, in the words of an answer.
 func (t *Toolbox) Report(op journal.Operation) Result {
-	return t.tell(prepared{}, op, op.Status.Final(), nil)
+	return t.tell(prepared{}, op, false, nil)
+}
+
+// Exit is the exit code of a command that ends with this word (FORMATS §7).
+func (w Word) Exit() int {
+	switch w {
+	case Done, AlreadyDone:
+		return 0
+	case Rejected:
+		return 1
+	case InvalidCall:
+		return 2
+	case ConflictWord:
+		return 5
+	case NotSent:
+		return 7
+	}
+	return 3
+}
+
+// ErrNoOperation says that no operation, or more than one, has that number.
+var ErrNoOperation = errors.New("no such operation")
+
+// Find returns the one operation with this key, number, or unique beginning of eight characters or more.
+func (t *Toolbox) Find(ctx context.Context, text string) (journal.Operation, error) {
+	found, err := t.journal.Find(ctx, text)
+	switch {
+	case err != nil:
+		return journal.Operation{}, err
+	case len(found) == 0:
+		return journal.Operation{}, fmt.Errorf("%w: %q", ErrNoOperation, text)
+	case len(found) > 1:
+		return journal.Operation{}, fmt.Errorf("%w: several begin with %q", ErrNoOperation, text)
+	}
+	return found[0], nil
+}
+
+// Show is what the journal holds now of the operation with a number.
+func (t *Toolbox) Show(ctx context.Context, number string) (Result, error) {
+	op, err := t.Find(ctx, number)
+	if err != nil {
+		return Result{}, err
+	}
+	return t.Report(op), nil
+}
+
+// Blank is the text of a call's arguments without the values of volatile fields. Text that cannot be parsed stays as it is:
+// it will be refused.
+func (t *Toolbox) Blank(name, arguments string) string {
+	tool := t.tool(name)
+	if tool == nil {
+		return arguments
+	}
+	args, err := canonical.ParseObject([]byte(arguments))
+	if err != nil {
+		return arguments
+	}
+	blanked := false
+	for _, f := range tool.Shape.Fields {
+		if _, given := args[f.Name]; given && f.Role == canonical.Volatile {
+			delete(args, f.Name)
+			blanked = true
+		}
+	}
+	if !blanked {
+		return arguments
+	}
+	text, err := canonical.Plain(args)
+	if err != nil {
+		return arguments
+	}
+	return string(text)
 }

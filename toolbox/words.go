@@ -78,7 +78,7 @@ func (t *Toolbox) tellRead(r prepared, a Answer) Result {
 	res := Result{Tool: r.tool.Name, Result: a.Result, Title: r.tool.Name}
 	switch a.Outcome {
 	case journal.Applied:
-		res.Word, res.Message = Done, "DONE: "+string(a.Result)
+		res.Word, res.Message = Done, "DONE: "+firstOf(string(a.Result), "nothing was found.")
 	case journal.Rejected:
 		res.Word, res.Message = Rejected, fmt.Sprintf("REJECTED: %s: %s.", r.tool.Name, firstOf(a.Text, a.Reason))
 	default:

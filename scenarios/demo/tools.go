@@ -151,8 +151,11 @@ func searchAt(f *toolbox.Facts, list, object string) {
 		}
 	}
 	f.Lookup.Forms = map[string]toolbox.LookupForm{
-		"key":         by("key", "${operation.key}"),
-		"scan":        by("key", "${operation.key}"),
+		"key": by("key", "${operation.key}"),
+		"scan": {
+			HTTP:  &toolbox.HTTPRequest{Method: "GET", URL: list, Query: map[string]string{"page": "${page}"}},
+			Items: "data", Next: "next_page", Match: toolbox.MatchFacts{Path: "key"},
+		},
 		"reference":   by("reference", "${operation.number}"),
 		"resource_id": {HTTP: &toolbox.HTTPRequest{Method: "GET", URL: object + "/${operation.key}"}},
 	}

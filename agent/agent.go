@@ -1,0 +1,225 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"notwice/toolbox"
+)
+
+// Options of an agent. Toolbox, Model, Transcript and Clock are required.
+type Options struct {
+	Toolbox    *toolbox.Toolbox
+	Model      Model
+	Transcript Transcript
+	Clock      toolbox.Clock
+	System     string        // the prompt; empty: DefaultSystem
+	MaxSteps   int           // model answers in a turn; 0: 20
+	Wait       time.Duration // patience of each tool call
+	Account    string        // empty: the tools' own
+	Progress   func(line string)
+}
+
+// DefaultSystem is the prompt in the binary.
+const DefaultSystem = `You act through tools. Each tool answer begins with a fixed word:
+DONE or ALREADY DONE: it happened. REJECTED: it did not and will not. NOT SENT: nothing was sent.
+NOT CONFIRMED or QUEUED: it may have happened or may still happen; say so and stop. WAITING FOR A PERSON or CONFLICT: only a person can go on; say so and stop.
+Call a tool once for each wish. Never repeat or reword a call to get another answer. Never invent values; ask. Report what the tools answered.`
+
+// Agent runs turns of a task.
+type Agent struct{ o Options }
+
+// New makes an agent.
+func New(o Options) *Agent {
+	if o.System == "" {
+		o.System = DefaultSystem
+	}
+	if o.MaxSteps == 0 {
+		o.MaxSteps = 20
+	}
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+	return &Agent{o}
+}
+
+// Outcome is the end of a turn.
+type Outcome struct {
+	Task     string
+	Text     string           // the model's words
+	Receipts []toolbox.Result // what the journal holds of each operation of the turn, in the order of its calls
+	Exit     int              // from the journal, not from the text
+	Words    []string         // first words of the turn's tool answers, in order
+}
+
+// ErrSteps says that the model did not come to an end.
+var ErrSteps = errors.New("the model did not come to an end")
+
+// Turn answers a person's message. A task whose last turn has the same message goes on with that turn, also if it is
+// finished; an empty message goes on with the last turn.
+func (a *Agent) Turn(ctx context.Context, task, message string) (Outcome, error) {
+	l, err := openLog(ctx, a.o.Transcript, task)
+	if err != nil {
+		return Outcome{Task: task}, err
+	}
+	ordinal, at := l.turn()
+	switch {
+	case message == "" && ordinal == 0:
+		return Outcome{Task: task}, fmt.Errorf("task %q has no message to go on with", task)
+	case message != "" && (ordinal == 0 || l.entries[at].Text != message):
+		if err := l.append(ctx, entry{Kind: "user", Text: message}); err != nil {
+			return Outcome{Task: task}, err
+		}
+	}
+	text, err := a.loop(ctx, l)
+	out := a.outcome(ctx, l, text)
+	return out, err
+}
+
+// loop asks and runs tools until the model calls none.
+func (a *Agent) loop(ctx context.Context, l *log) (text string, err error) {
+	for step := 0; ; step++ {
+		answer, at := l.last()
+		if answer != nil {
+			if err := a.tools(ctx, l, *answer, at); err != nil {
+				return "", err
+			}
+			if len(answer.Calls) == 0 {
+				return answer.Text, nil
+			}
+		}
+		if step == a.o.MaxSteps {
+			return "", fmt.Errorf("%w after %d answers", ErrSteps, step)
+		}
+		reply, err := a.ask(ctx, Conversation{System: a.o.System, Messages: l.messages(), Tools: a.views()})
+		if err != nil {
+			return "", err
+		}
+		e := entry{Kind: "model", Text: reply.Text, Finish: reply.Finish}
+		for _, call := range reply.Calls { // recorded before a tool runs; volatile values stay out
+			call.Arguments = a.o.Toolbox.Blank(call.Name, call.Arguments)
+			e.Calls = append(e.Calls, call)
+		}
+		if err := l.append(ctx, e); err != nil {
+			return "", err
+		}
+	}
+}
+
+// modelTries bounds how often a busy model is asked.
+const modelTries = 4
+
+func (a *Agent) ask(ctx context.Context, c Conversation) (Reply, error) {
+	for try := 1; ; try++ {
+		reply, err := a.o.Model.Ask(ctx, c)
+		var busy *BusyError
+		if err == nil || !errors.As(err, &busy) || try == modelTries {
+			return reply, err
+		}
+		wait := max(busy.After, time.Duration(try)*time.Second)
+		a.o.Progress(fmt.Sprintf("the model is busy (%d); asking again in %s", busy.Status, wait))
+		if err := a.o.Clock.Wait(ctx, a.o.Clock.Now().Wall.Add(wait), nil); err != nil {
+			return Reply{}, err
+		}
+	}
+}
+
+// tools runs the calls of one model answer, in order, those that have no recorded result yet.
+func (a *Agent) tools(ctx context.Context, l *log, answer entry, at int) error {
+	turn, _ := l.turn()
+	for i, call := range answer.Calls {
+		if l.result(at, i) != nil {
+			continue
+		}
+		a.o.Progress("calling " + call.Name)
+		r := a.call(answer, call)
+		if r.Word == "" {
+			var err error
+			r, err = a.o.Toolbox.Call(ctx, toolbox.Call{
+				Tool: call.Name, Arguments: []byte(call.Arguments), Task: l.task, Turn: turn, Wait: a.o.Wait, Account: a.o.Account,
+				Position: strings.Join([]string{l.task, strconv.Itoa(at), strconv.Itoa(i)}, "/"),
+			})
+			if err != nil {
+				return err
+			}
+		}
+		e := entry{Kind: "tool", Text: r.Message, Message: at, Call: i, Number: r.Number, Word: string(r.Word), Exit: r.Word.Exit()}
+		if err := l.append(ctx, e); err != nil { // before the model sees it
+			return err
+		}
+		r.Delivered()
+	}
+	return nil
+}
+
+// call refuses what cannot be a whole call: an answer that was cut off may have lost the end of its arguments.
+func (a *Agent) call(answer entry, call ToolCall) toolbox.Result {
+	if answer.Finish == "length" {
+		return toolbox.Result{Word: toolbox.InvalidCall, Tool: call.Name,
+			Message: "INVALID CALL: the answer was cut off at the length limit, so the call may be incomplete. Nothing was sent and nothing was recorded."}
+	}
+	return toolbox.Result{}
+}
+
+func (a *Agent) views() []ToolView {
+	var views []ToolView
+	for _, d := range a.o.Toolbox.Tools() {
+		views = append(views, ToolView{Name: d.Name, Description: d.Description, Schema: d.ModelSchema()})
+	}
+	return views
+}
+
+// outcome reads the receipts of a turn from the journal.
+func (a *Agent) outcome(ctx context.Context, l *log, text string) Outcome {
+	out := Outcome{Task: l.task, Text: text}
+	_, from := l.turn()
+	seen := map[string]bool{}
+	for _, e := range l.entries[min(from, len(l.entries)):] {
+		if e.Kind != "tool" {
+			continue
+		}
+		out.Words = append(out.Words, e.Word)
+		if e.Number == "" {
+			out.Exit = worse(out.Exit, e.Exit)
+			continue
+		}
+		if seen[e.Number] && e.Word != string(toolbox.ConflictWord) {
+			continue
+		}
+		seen[e.Number] = true
+		r, err := a.o.Toolbox.Show(ctx, e.Number)
+		if err != nil {
+			out.Exit = worse(out.Exit, 6)
+			continue
+		}
+		out.Receipts = append(out.Receipts, r)
+		exit := r.Word.Exit()
+		if e.Word == string(toolbox.ConflictWord) {
+			exit = e.Exit
+		}
+		out.Exit = worse(out.Exit, exit)
+	}
+	return out
+}
+
+// severity orders exit codes: what a host must not overlook comes first.
+var severity = []int{0, 2, 7, 1, 5, 3, 6}
+
+func worse(a, b int) int {
+	rank := func(code int) int {
+		for i, c := range severity {
+			if c == code {
+				return i
+			}
+		}
+		return len(severity)
+	}
+	if rank(b) > rank(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,331 @@
+package scenarios
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"notwice/canonical"
+	"notwice/canonical/strictyaml"
+	"notwice/fakeprovider"
+	"notwice/scenarios/demo"
+)
+
+// File is one story (FORMATS §4).
+type File struct {
+	Name     string                      `yaml:"-"`
+	Story    string                      `yaml:"story"`
+	Provider ProviderFacts               `yaml:"provider"`
+	Tools    map[string]*strictyaml.Node `yaml:"tools"`
+	Calls    map[string]CallFacts        `yaml:"calls"`
+	Steps    []Step                      `yaml:"steps"`
+	Always   *Expect                     `yaml:"always"`
+	Explore  *strictyaml.Node            `yaml:"explore"`
+}
+
+// ProviderFacts is how the fake provider behaves.
+type ProviderFacts struct {
+	Key         string              `yaml:"key"`
+	ForgetAfter strictyaml.Duration `yaml:"forget_after"`
+	Dialect     string              `yaml:"dialect"`
+	Search      struct {
+		Lag  strictyaml.Duration `yaml:"lag"`
+		Page int                 `yaml:"page"`
+	} `yaml:"search"`
+}
+
+// CallFacts is one named call.
+type CallFacts struct {
+	Tool string           `yaml:"tool"`
+	Args *strictyaml.Node `yaml:"args"`
+}
+
+// Step is one step: one verb, its keys, what is expected.
+type Step struct {
+	Node   *strictyaml.Node `yaml:"-"`
+	Name   string           `yaml:"name"`
+	Expect *Expect          `yaml:"expect"`
+
+	Call      string               `yaml:"call"`
+	Model     *ModelFacts          `yaml:"model"`
+	Fault     *faultList           `yaml:"fault"`
+	Reconcile string               `yaml:"reconcile"`
+	Advance   *strictyaml.Duration `yaml:"advance"`
+	Crash     *Crash               `yaml:"crash"`
+	Parallel  []Step               `yaml:"parallel"`
+
+	Change      *strictyaml.Node     `yaml:"change"`
+	Omit        []string             `yaml:"omit"`
+	Raw         *string              `yaml:"raw"`
+	Task        string               `yaml:"task"`
+	Turn        int                  `yaml:"turn"`
+	Account     string               `yaml:"account"`
+	Wait        strictyaml.Duration  `yaml:"wait"`
+	GivesUp     *strictyaml.Duration `yaml:"gives_up_after"`
+	Resume      bool                 `yaml:"resume"`
+	Undelivered bool                 `yaml:"-"`
+}
+
+// ModelFacts is what a person says and the scripted model answers.
+type ModelFacts struct {
+	User    string           `yaml:"user"`
+	Answers *strictyaml.Node `yaml:"answers"`
+	Order   string           `yaml:"order"`
+}
+
+type faultList struct {
+	clear  bool
+	faults []fakeprovider.Fault
+}
+
+// UnmarshalNode reads one fault, a list, or `clear`.
+func (f *faultList) UnmarshalNode(n *strictyaml.Node) error {
+	if n.Value == "clear" {
+		f.clear = true
+		return nil
+	}
+	var err error
+	if f.faults, err = fakeprovider.ParseFaults(n.JSON()); err != nil {
+		return n.Errorf("%v", err)
+	}
+	return nil
+}
+
+// Crash is where the product dies.
+type Crash struct {
+	Now   bool
+	Point Point
+	Nth   int
+}
+
+// UnmarshalNode reads `now`, or {before: SEAM} / {after: SEAM} with nth.
+func (c *Crash) UnmarshalNode(n *strictyaml.Node) error {
+	if n.Value == "now" {
+		c.Now = true
+		return nil
+	}
+	var m struct {
+		Before string `yaml:"before"`
+		After  string `yaml:"after"`
+		Nth    *int   `yaml:"nth"`
+	}
+	if err := strictyaml.Decode(n, &m); err != nil {
+		return err
+	}
+	side, seam := "before", m.Before
+	if m.After != "" {
+		side, seam = "after", m.After
+	}
+	if (m.Before == "") == (m.After == "") {
+		return n.Errorf("crash is now, {before: SEAM} or {after: SEAM}")
+	}
+	var err error
+	if c.Point, err = parsePoint(side, seam); err != nil {
+		return n.Errorf("%v", err)
+	}
+	c.Nth = 1
+	if m.Nth != nil {
+		c.Nth = *m.Nth
+	}
+	if c.Nth < 1 {
+		return n.Errorf("nth counts from 1")
+	}
+	return nil
+}
+
+var verbs = []string{"call", "model", "fault", "reconcile", "advance", "crash", "rule", "parallel"}
+
+// verbKeys are the keys that belong to a verb, beside name and expect.
+var verbKeys = map[string][]string{
+	"call":      {"change", "omit", "raw", "task", "turn", "account", "wait", "gives_up_after"},
+	"model":     {"task", "resume", "wait"},
+	"fault":     {},
+	"reconcile": {},
+	"advance":   {},
+	"crash":     {},
+	"parallel":  {},
+}
+
+// UnmarshalNode reads a step and judges its keys.
+func (s *Step) UnmarshalNode(n *strictyaml.Node) error {
+	if n.Kind != strictyaml.Map {
+		return n.Errorf("a step is a map with one verb: %s", strings.Join(verbs, ", "))
+	}
+	verb := ""
+	for i, key := range n.Keys {
+		if slices.Contains(verbs, key) {
+			if verb != "" {
+				return n.Names[i].Errorf("a second verb: a step has one, and this one has %s", verb)
+			}
+			verb = key
+		}
+	}
+	switch verb {
+	case "":
+		return n.Errorf("the step has no verb; it needs one of %s", strings.Join(verbs, ", "))
+	case "rule":
+		return n.Errorf("the verb rule needs a person's rulings, which this version does not have yet")
+	}
+	for i, key := range n.Keys {
+		if key != verb && key != "name" && key != "expect" && !slices.Contains(verbKeys[verb], key) {
+			return n.Names[i].Errorf("the key %q does not belong to %s; it takes %s", key, verb, strings.Join(append([]string{"name", "expect"}, verbKeys[verb]...), ", "))
+		}
+	}
+	type plain Step
+	p := plain(*s)
+	if err := strictyaml.Decode(n, &p); err != nil {
+		return err
+	}
+	*s = Step(p)
+	s.Node = n
+	for _, inner := range s.Parallel {
+		if inner.Call == "" && inner.Model == nil && inner.Reconcile == "" {
+			return inner.Node.Errorf("parallel takes call, model and reconcile steps")
+		}
+	}
+	if n.Get("parallel") != nil && len(s.Parallel) < 2 {
+		return n.Errorf("parallel needs two steps or more")
+	}
+	return nil
+}
+
+// title is what a report calls the step.
+func (s Step) title() string {
+	if s.Name != "" {
+		return s.Name
+	}
+	for i, key := range s.Node.Keys {
+		if slices.Contains(verbs, key) {
+			if text, ok := s.Node.Values[i].Value.(string); ok {
+				return key + " " + text
+			}
+			return key
+		}
+	}
+	return "step"
+}
+
+// ParseFile reads a story. Errors name file, line and column.
+func ParseFile(name string, data []byte) (*File, error) {
+	n, err := strictyaml.Parse(name, data)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{Name: name}
+	if at := n.Get("provider"); at != nil && at.Get("at") != nil {
+		return nil, at.Get("at").Errorf("a provider at a URL comes with a later version; the fake is started for each story")
+	}
+	if err := strictyaml.Decode(n, f); err != nil {
+		return nil, err
+	}
+	return f, f.check(n)
+}
+
+func (f *File) check(n *strictyaml.Node) error {
+	switch {
+	case strings.TrimSpace(f.Story) == "":
+		return n.Errorf("story is missing: one sentence or more on what happens")
+	case len(f.Steps) == 0:
+		return n.Errorf("the story has no steps")
+	case f.Explore != nil && !slices.Contains([]any{"final", "review", "either"}, endOf(f.Explore)):
+		return f.Explore.Errorf("explore is {end: final}, {end: review} or {end: either}")
+	}
+	for name, tool := range f.Tools {
+		if !slices.Contains(demo.Names(), name) {
+			return tool.Errorf("there is no built-in tool %q; there are %s", name, strings.Join(demo.Names(), ", "))
+		}
+		if use := tool.Get("use"); use != nil {
+			return use.Errorf("tools from a file come with a later version")
+		}
+	}
+	for name, call := range f.Calls {
+		at := n.Get("calls").Get(name)
+		if !slices.Contains(demo.Names(), call.Tool) {
+			return at.Errorf("call %s: there is no tool %q", name, call.Tool)
+		}
+		if call.Args != nil && call.Args.Kind != strictyaml.Map {
+			return call.Args.Errorf("args is a map")
+		}
+	}
+	return f.checkUse(n)
+}
+
+func endOf(n *strictyaml.Node) any {
+	if end := n.Get("end"); end != nil && len(n.Keys) == 1 {
+		return end.Value
+	}
+	return nil
+}
+
+// checkUse refuses what can never be right: an unknown name, a call never made, a story that expects nothing.
+func (f *File) checkUse(n *strictyaml.Node) error {
+	used, expects := map[string]bool{}, f.Always != nil
+	var visit func(steps []Step) error
+	visit = func(steps []Step) error {
+		for i, s := range steps {
+			expects = expects || s.Expect != nil
+			for _, name := range []string{s.Call, s.Reconcile} {
+				if _, known := f.Calls[name]; name != "" && name != "due" && !known {
+					return s.Node.Errorf("there is no call %q under calls:", name)
+				}
+				used[name] = true
+			}
+			if s.Crash != nil && !s.Crash.Now && i == len(steps)-1 {
+				return s.Node.Errorf("the crash strikes in the next step, and there is none")
+			}
+			if err := visit(s.Parallel); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := visit(f.Steps); err != nil {
+		return err
+	}
+	for name := range f.Calls {
+		if !used[name] {
+			return n.Get("calls").Get(name).Errorf("the call %q is never made", name)
+		}
+	}
+	if !expects {
+		return n.Errorf("the story expects nothing, so it cannot fail")
+	}
+	return nil
+}
+
+// arguments are the text of a step's call.
+func (f *File) arguments(s Step) ([]byte, error) {
+	if s.Raw != nil {
+		return []byte(*s.Raw), nil
+	}
+	args := map[string]any{}
+	if declared := f.Calls[s.Call].Args; declared != nil {
+		args = declared.Any().(map[string]any)
+	}
+	if s.Change != nil {
+		changes, ok := s.Change.Any().(map[string]any)
+		if !ok {
+			return nil, s.Change.Errorf("change is a map of arguments")
+		}
+		for name, v := range changes {
+			args[name] = v
+		}
+	}
+	for _, name := range s.Omit {
+		if _, given := args[name]; !given {
+			return nil, s.Node.Errorf("omit: the call has no argument %q", name)
+		}
+		delete(args, name)
+	}
+	return canonical.Plain(args)
+}
+
+func (f *File) title() string {
+	text := strings.Join(strings.Fields(f.Story), " ")
+	if first, _, ok := strings.Cut(text, ". "); ok {
+		return first + "."
+	}
+	return text
+}
+
+func seconds(d strictyaml.Duration) time.Duration { return time.Duration(d) }

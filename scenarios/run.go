@@ -1,0 +1,416 @@
+package scenarios
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"notwice/canonical"
+	"notwice/fakeprovider"
+	"notwice/journal"
+	"notwice/toolbox"
+)
+
+// Report is the end of one story.
+type Report struct {
+	File     string        `json:"file"`
+	Title    string        `json:"title"`
+	Passed   bool          `json:"passed"`
+	Steps    int           `json:"steps"`
+	Failures []Failure     `json:"failures,omitempty"`
+	Requests int           `json:"requests"` // writes the provider received
+	Effects  int           `json:"effects"`
+	Virtual  time.Duration `json:"virtual_ns"` // how far time moved
+}
+
+// Failure is what was not as expected, or an invariant that broke, at a step.
+type Failure struct {
+	Step  int    `json:"step"` // from 1; 0: the story as a whole
+	Title string `json:"title"`
+	What  string `json:"what"`
+}
+
+// Run plays one story. An error means that the story could not be played at all.
+func Run(f *File) (Report, error) {
+	r := Report{File: f.Name, Title: f.title(), Steps: len(f.Steps)}
+	dir, err := os.MkdirTemp("", "notwice-story-*")
+	if err != nil {
+		return r, err
+	}
+	defer os.RemoveAll(dir)
+	w, err := newWorld(f, dir)
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", f.Name, err)
+	}
+	run := runner{world: w, report: &r, keys: map[string]journal.Key{}}
+	for i, step := range f.Steps {
+		if err := run.step(i+1, step); err != nil {
+			r.Failures = append(r.Failures, Failure{i + 1, step.title(), err.Error()})
+			break
+		}
+	}
+	run.finish()
+	if err := w.close(); err != nil && len(r.Failures) == 0 {
+		r.Failures = append(r.Failures, Failure{0, "end", err.Error()})
+	}
+	r.Virtual = w.clock.Now().Sub(Epoch)
+	r.Passed = len(r.Failures) == 0
+	return r, nil
+}
+
+type runner struct {
+	*world
+	report *Report
+	keys   map[string]journal.Key // operation of the latest answer of each named call
+	turns  map[string]int
+	crash  *Crash // strikes in the next step
+}
+
+// answer is what one worker of a step came back with.
+type answer struct {
+	name   string
+	result toolbox.Result
+	words  []string
+	says   string
+	exit   int
+	err    error
+	model  bool
+	ended  bool // the worker came to its end; false: it was struck
+}
+
+func (r *runner) step(n int, s Step) error {
+	struck := r.arm(s)
+	var got seen
+	var err error
+	switch {
+	case s.Advance != nil:
+		r.clock.advance(seconds(*s.Advance))
+	case s.Fault != nil:
+		err = r.fault(s.Fault)
+	case s.Crash != nil && s.Crash.Now:
+		err = r.restart()
+	case s.Crash != nil:
+		r.crash = s.Crash
+	default:
+		steps := s.Parallel
+		if steps == nil {
+			steps = []Step{s}
+		}
+		var answers []answer
+		if answers, err = r.together(steps); err == nil {
+			got, err = r.combine(answers, s)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if struck != nil {
+		if !*struck {
+			return fmt.Errorf("the crash %s never struck", r.crash.Point)
+		}
+		r.crash = nil
+		got.crashed = true
+		if err := r.restart(); err != nil {
+			return err
+		}
+	}
+	return r.judge(n, s, got)
+}
+
+// arm lets a crash that was announced strike in this step. It returns nil when none was.
+func (r *runner) arm(s Step) *bool {
+	if r.crash == nil {
+		return nil
+	}
+	struck, left := false, r.crash.Nth
+	point := r.crash.Point
+	r.life.mu.Lock()
+	r.life.strike = func(p Point) bool {
+		if p != point {
+			return false
+		}
+		left--
+		struck = left == 0
+		return struck
+	}
+	r.life.mu.Unlock()
+	return &struck
+}
+
+func (r *runner) fault(f *faultList) error {
+	if f.clear {
+		if err := r.unstruck(); err != nil {
+			return err
+		}
+		r.fake.ClearFaults()
+		return nil
+	}
+	return r.fake.Arm(f.faults...)
+}
+
+func (r *runner) unstruck() error {
+	for _, f := range r.fake.Unstruck() {
+		return fmt.Errorf("the fault %s on %s never struck", f.Do, f.On)
+	}
+	return nil
+}
+
+// together runs steps as workers of the present life and moves time until all are over.
+func (r *runner) together(steps []Step) ([]answer, error) {
+	answers := make([]answer, len(steps))
+	var left atomic.Int32
+	left.Store(int32(len(steps)))
+	done := make(chan struct{})
+	over := func() {
+		if left.Add(-1) == 0 {
+			close(done)
+		}
+	}
+	for i, s := range steps {
+		a := &answers[i]
+		a.name = s.Call
+		r.clock.worker(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					a.err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+				}
+			}()
+			r.one(s, a)
+			a.ended = true
+		}, over)
+	}
+	return answers, r.clock.runUntil(done)
+}
+
+// one does the work of a step, in a worker.
+func (r *runner) one(s Step, a *answer) {
+	switch {
+	case s.Call != "":
+		r.call(s, a)
+	case s.Model != nil || s.Resume:
+		r.model(s, a)
+	case s.Reconcile == "due":
+		_, a.err = r.tools.Due(context.Background(), 1000)
+	default:
+		key, err := r.keyOf(s)
+		if err != nil {
+			a.err = err
+			return
+		}
+		var op journal.Operation
+		if op, a.err = r.tools.Step(context.Background(), key, true); a.err == nil {
+			a.name, a.result = s.Reconcile, r.tools.Report(op)
+		}
+	}
+}
+
+// keyOf is the operation of a named call: of its latest answer, or, when it crashed before it had one, the newest in the
+// journal that bears its values.
+func (r *runner) keyOf(s Step) (journal.Key, error) {
+	if key := r.keys[s.Reconcile]; key != "" {
+		return key, nil
+	}
+	ops, err := r.operations()
+	if err != nil {
+		return "", err
+	}
+	call := r.file.Calls[s.Reconcile]
+	for _, op := range ops {
+		if op.Tool == call.Tool && bears(op, call) {
+			return op.Key, nil
+		}
+	}
+	return "", s.Node.Errorf("the call %q has no operation yet", s.Reconcile)
+}
+
+func bears(op journal.Operation, call CallFacts) bool {
+	for _, f := range op.Fields {
+		if f.Value == "" {
+			continue
+		}
+		if given := call.Args.Get(f.Name); given == nil || fmt.Sprint(given.Value) != f.Value {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *runner) call(s Step, a *answer) {
+	text, err := r.file.arguments(s)
+	if err != nil {
+		a.err = err
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if s.GivesUp != nil {
+		ctx, cancel = r.clock.deadline(ctx, r.life.ctx, r.clock.Now().Add(seconds(*s.GivesUp)))
+		defer cancel()
+	}
+	a.result, a.err = r.tools.Call(ctx, toolbox.Call{
+		Tool: r.file.Calls[s.Call].Tool, Arguments: text, Task: s.Task, Turn: s.Turn, Account: s.Account, Wait: seconds(s.Wait),
+	})
+	switch {
+	case a.err == nil:
+		a.result.Delivered()
+	case ctx.Err() != nil:
+		a.err = nil // it gave up, as the story says
+	}
+}
+
+func (r *runner) model(s Step, a *answer) {
+	a.model = true
+	message := ""
+	if s.Model != nil {
+		message = s.Model.User
+	}
+	if s.Model != nil && s.Model.Answers != nil {
+		script := map[string]any{"answers": s.Model.Answers.Any()}
+		if s.Model.Order != "" {
+			script["order"] = s.Model.Order
+		}
+		text, err := canonical.Plain(script)
+		if err != nil {
+			a.err = err
+			return
+		}
+		parsed, err := fakeprovider.ParseScript(text)
+		if err != nil {
+			a.err = s.Model.Answers.Errorf("%v", err)
+			return
+		}
+		r.fake.SetScript(parsed)
+	}
+	task := s.Task
+	if task == "" {
+		task = toolbox.DefaultTask
+	}
+	if s.Resume {
+		message = ""
+	}
+	out, err := r.agent(seconds(s.Wait), s.Account).Turn(context.Background(), task, message)
+	a.words, a.says, a.exit, a.err = out.Words, out.Text, out.Exit, err
+	if len(out.Receipts) > 0 {
+		a.result = out.Receipts[len(out.Receipts)-1]
+	}
+}
+
+// combine makes one sight of what the workers came back with.
+func (r *runner) combine(answers []answer, s Step) (seen, error) {
+	var got seen
+	for _, a := range answers {
+		if !a.ended && r.life.ctx.Err() != nil && a.err == nil {
+			continue // struck
+		}
+		if a.err != nil {
+			return got, a.err
+		}
+		if a.result.Key != "" && a.name != "" {
+			r.keys[a.name] = journal.Key(a.result.Key)
+		}
+		got.fromAnswer(a, len(answers) > 1)
+	}
+	return got, nil
+}
+
+func (g *seen) fromAnswer(a answer, several bool) {
+	res := a.result
+	if a.model {
+		g.words, g.says, g.exit = append(g.words, a.words...), a.says, a.exit
+	} else if res.Word != "" {
+		g.words = append(g.words, string(res.Word))
+		g.exit = res.Word.Exit()
+	}
+	if several || res.Word == "" {
+		return
+	}
+	g.answered = true
+	g.status, g.word, g.evidence, g.externalID, g.message = res.Status, string(res.Word), res.Evidence, res.ExternalID, res.Message
+	g.attempts, g.repeat, g.heuristic, g.waits, g.rests, g.differs = res.Attempts, res.Repeat, res.Heuristic, res.Waits, res.Rests, res.Differs
+}
+
+// judge compares what is seen with what is expected, and checks the invariants.
+func (r *runner) judge(n int, s Step, got seen) error {
+	if err := r.look(&got); err != nil {
+		return err
+	}
+	fail := func(what string) {
+		r.report.Failures = append(r.report.Failures, Failure{n, s.title(), what})
+	}
+	if s.Expect != nil {
+		if s.Expect.ofAnswer() && !got.answered && !(s.Model != nil || s.Resume) && s.Parallel == nil && !got.crashed {
+			fail("an answer is expected, and the step has none")
+		} else {
+			for _, miss := range s.Expect.misses(got) {
+				fail(miss)
+			}
+		}
+	}
+	if r.file.Always != nil {
+		for _, miss := range r.file.Always.misses(got) {
+			fail("always: " + miss)
+		}
+	}
+	for _, broken := range r.check() {
+		fail(broken)
+	}
+	return nil
+}
+
+// look counts at the provider and in the journal.
+func (r *runner) look(got *seen) error {
+	effects, err := r.fake.Core().Effects(r.clock.Now())
+	if err != nil {
+		return err
+	}
+	requests := r.fake.Core().Requests()
+	got.requests, got.lookups, got.models = requests.Writes, requests.Lookups, requests.Model
+	got.effects, got.byKind = len(effects), fakeprovider.CountByKind(effects)
+	ops, err := r.operations()
+	if err != nil {
+		return err
+	}
+	got.operations = len(ops)
+	for _, op := range ops {
+		if op.InReview() {
+			got.review++
+		}
+		got.contradictions += len(op.Flags)
+	}
+	for _, body := range r.fake.Core().ModelRequests() {
+		got.sees = append(got.sees, string(body))
+	}
+	r.report.Requests, r.report.Effects = got.requests, got.effects
+	return nil
+}
+
+// finish says what never happened.
+func (r *runner) finish() {
+	if len(r.report.Failures) > 0 {
+		return
+	}
+	if err := r.unstruck(); err != nil {
+		r.report.Failures = append(r.report.Failures, Failure{0, "end", err.Error()})
+	}
+	if r.crash != nil {
+		r.report.Failures = append(r.report.Failures, Failure{0, "end", fmt.Sprintf("the crash %s never struck", r.crash.Point)})
+	}
+}
+
+// String is a report for people.
+func (r Report) String() string {
+	var b strings.Builder
+	word := "ok  "
+	if !r.Passed {
+		word = "FAIL"
+	}
+	fmt.Fprintf(&b, "%s  %s  (%d requests, %d effects)", word, r.Title, r.Requests, r.Effects)
+	for _, f := range r.Failures {
+		fmt.Fprintf(&b, "\n      step %d, %s: %s", f.Step, f.Title, f.What)
+	}
+	return b.String()
+}
