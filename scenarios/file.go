@@ -320,7 +320,8 @@ func (f *File) arguments(s Step) ([]byte, error) {
 	return canonical.Plain(args)
 }
 
-func (f *File) title() string {
+// Title is the first sentence of the story.
+func (f *File) Title() string {
 	text := strings.Join(strings.Fields(f.Story), " ")
 	if first, _, ok := strings.Cut(text, ". "); ok {
 		return first + "."

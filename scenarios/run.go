@@ -36,7 +36,7 @@ type Failure struct {
 
 // Run plays one story. An error means that the story could not be played at all.
 func Run(f *File) (Report, error) {
-	r := Report{File: f.Name, Title: f.title(), Steps: len(f.Steps)}
+	r := Report{File: f.Name, Title: f.Title(), Steps: len(f.Steps)}
 	dir, err := os.MkdirTemp("", "notwice-story-*")
 	if err != nil {
 		return r, err

@@ -111,3 +111,22 @@ func (t *Toolbox) settle(op journal.Operation, out policy.Outcome, p policy.Poli
 		t.clock.Wait(context.Background(), t.clock.Now().Wall.Add(settleTries[try]), nil)
 	}
 }
+
+// Drain waits until no attempt of this process is under way, or ctx ends.
+func (t *Toolbox) Drain(ctx context.Context) error {
+	for {
+		t.mu.Lock()
+		var any *flight
+		for _, f := range t.flights {
+			any = f
+			break
+		}
+		t.mu.Unlock()
+		if any == nil {
+			return nil
+		}
+		if err := t.clock.Wait(ctx, time.Time{}, any.done); err != nil {
+			return err
+		}
+	}
+}

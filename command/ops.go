@@ -1,0 +1,217 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"os/user"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"notwice/journal"
+	"notwice/journal/boltjournal"
+	"notwice/toolbox"
+)
+
+func opsCommand(code *int) *cli.Command {
+	one := []cli.Flag{journalFlag(), jsonFlag()}
+	return &cli.Command{
+		Name:  "ops",
+		Usage: "show operations of the journal",
+		Description: "KEY is a whole operation key, an operation number, or a unique beginning of eight characters or more.\n" +
+			"  notwice ops list --status unknown\n  notwice ops history 20260302-ABCDEFGHIJ",
+		Subcommands: []*cli.Command{
+			{Name: "list", Usage: "list operations, newest first", Action: opsList, Flags: append(slices.Clone(one),
+				&cli.StringSliceFlag{Name: "status", Usage: "only this `STATE` (may be repeated): pending, in_progress, unknown, succeeded, failed_final"},
+				&cli.StringFlag{Name: "tool", Usage: "only this `TOOL`"},
+				&cli.StringFlag{Name: "task", Usage: "only this `TASK`"},
+				&cli.IntFlag{Name: "limit", Value: 50, Usage: "at most `N`"},
+				&cli.StringFlag{Name: "before", Usage: "go on behind this `KEY`"})},
+			{Name: "show", Usage: "show one operation", ArgsUsage: "KEY", Flags: one, Action: func(c *cli.Context) error { return opsShow(c, code) }},
+			{Name: "history", Usage: "show everything that happened to one operation", ArgsUsage: "KEY", Flags: one, Action: opsHistory},
+			{Name: "stop", Usage: "end an operation that nothing has sent", ArgsUsage: "KEY", Action: opsStop, Flags: append(slices.Clone(one),
+				&cli.StringFlag{Name: "why", Usage: "the reason, for the history"})},
+		},
+	}
+}
+
+func opsList(c *cli.Context) error {
+	q := journal.Query{Tool: c.String("tool"), Task: c.String("task"), Limit: c.Int("limit"), Before: journal.Key(c.String("before"))}
+	for _, s := range c.StringSlice("status") {
+		if !slices.Contains(journal.Statuses(), journal.Status(s)) {
+			return usagef("--status %q: the states are pending, in_progress, unknown, succeeded, failed_final", s)
+		}
+		q.Statuses = append(q.Statuses, journal.Status(s))
+	}
+	if q.Limit < 1 || c.Args().Present() {
+		return usagef("ops list takes no arguments, and --limit is at least 1")
+	}
+	store, _, err := openStore(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	ops, next, err := store.List(c.Context, q)
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		list := []any{}
+		for _, op := range ops {
+			list = append(list, operationJSON(op))
+		}
+		printJSON(os.Stdout, map[string]any{"v": 1, "operations": list, "next": orNull(string(next))})
+		return nil
+	}
+	rows := [][]string{{"NUMBER", "STATE", "WHAT", "EXTERNAL ID", "REGISTERED"}}
+	for _, op := range ops {
+		rows = append(rows, []string{op.Number, stateWord(op), toolbox.Title(op), dash(op.ExternalID), local(op.Registered)})
+	}
+	if len(ops) == 0 {
+		fmt.Fprintln(os.Stderr, "notwice: no operations")
+		return nil
+	}
+	table(os.Stdout, rows)
+	if next != "" {
+		fmt.Fprintf(os.Stderr, "notwice: there are more; go on with --before %s\n", next)
+	}
+	return nil
+}
+
+// stateWord is the state with the marks that matter to a person.
+func stateWord(op journal.Operation) string {
+	var marks []string
+	if op.Wait != nil {
+		marks = append(marks, "waits for a person")
+	}
+	if op.Rests {
+		marks = append(marks, "rests")
+	}
+	if len(op.Flags) > 0 {
+		marks = append(marks, "contradiction")
+	}
+	if len(marks) == 0 {
+		return string(op.Status)
+	}
+	return string(op.Status) + " (" + strings.Join(marks, ", ") + ")"
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return toolbox.Visible(s)
+}
+
+// oneOperation opens the journal and finds the operation that the argument names.
+func oneOperation(c *cli.Context) (*boltjournal.Store, journal.Operation, error) {
+	if c.NArg() != 1 {
+		return nil, journal.Operation{}, usagef("which operation? give its key, its number, or a unique beginning")
+	}
+	store, _, err := openStore(c)
+	if err != nil {
+		return nil, journal.Operation{}, err
+	}
+	tools, err := toolbox.New(c.Context, toolbox.Options{Journal: store})
+	if err == nil {
+		var op journal.Operation
+		if op, err = tools.Find(c.Context, c.Args().First()); err == nil {
+			return store, op, nil
+		}
+	}
+	store.Close()
+	return nil, journal.Operation{}, err
+}
+
+func opsShow(c *cli.Context, code *int) error {
+	store, op, err := oneOperation(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	if c.Bool("json") {
+		printJSON(os.Stdout, map[string]any{"v": 1, "operation": operationJSON(op)})
+		return nil
+	}
+	rows := [][]string{
+		{"what", toolbox.Title(op)}, {"state", stateWord(op)}, {"key", string(op.Key)}, {"number", op.Number}, {"account", op.Account},
+		{"evidence", dash(string(op.Evidence))}, {"external id", dash(op.ExternalID)}, {"reason", dash(op.Reason)},
+		{"attempts", fmt.Sprint(op.AttemptCount)}, {"task", op.Task}, {"registered", local(op.Registered)}, {"ended", local(op.Ended)}, {"due", local(op.Due)},
+	}
+	if op.Wait != nil {
+		rows = append(rows, []string{"waits since", local(op.Wait.Since)}, []string{"waits for", op.Wait.Reason + ": " + op.Wait.Note})
+		for _, cand := range op.Wait.Candidates {
+			rows = append(rows, []string{"candidate", cand.ID + " " + cand.State + " " + toolbox.Visible(cand.Title)})
+		}
+	}
+	for _, f := range op.Flags {
+		rows = append(rows, []string{"contradiction", local(f.At) + " " + f.What})
+	}
+	table(os.Stdout, rows)
+	return nil
+}
+
+func opsHistory(c *cli.Context) error {
+	store, op, err := oneOperation(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	events, err := store.History(c.Context, op.Key)
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		printJSON(os.Stdout, map[string]any{"v": 1, "operation": operationJSON(op), "events": events})
+		return nil
+	}
+	table(os.Stdout, historyRows(op, events))
+	return nil
+}
+
+// historyRows is the timeline of an operation.
+func historyRows(op journal.Operation, events []journal.Event) [][]string {
+	rows := [][]string{{"TIME", "WHAT", "STATE", "ATTEMPT", "DETAIL"}}
+	for _, e := range events {
+		attempt := "-"
+		if e.Attempt > 0 {
+			attempt = fmt.Sprint(e.Attempt)
+		}
+		detail := strings.Join(nonEmpty(string(e.Outcome), string(e.Evidence), e.Reason, e.ExternalID, e.Note), " ")
+		rows = append(rows, []string{"+" + e.At.Sub(op.Registered).Round(time.Millisecond).String(), e.What, string(e.Status), attempt, toolbox.Visible(detail)})
+	}
+	return rows
+}
+
+func opsStop(c *cli.Context) error {
+	store, op, err := oneOperation(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	tools, err := toolbox.New(c.Context, toolbox.Options{Journal: store})
+	if err != nil {
+		return err
+	}
+	who := "a person"
+	if u, err := user.Current(); err == nil {
+		who = u.Username
+	}
+	why := c.String("why")
+	if why == "" {
+		why = "stopped at the command line"
+	}
+	op, stopped, err := tools.Stop(c.Context, op.Key, who, why)
+	if err != nil {
+		return err
+	}
+	if !stopped {
+		return &failure{code: "not_stoppable", exit: exitUsage, message: fmt.Sprintf("%s is %s", toolbox.Title(op), op.Status),
+			meaning: "Only an operation that nothing has sent can be stopped; this one stays as it is."}
+	}
+	r := tools.Report(op)
+	printAnswer(os.Stdout, r, c.Bool("json"))
+	return nil
+}

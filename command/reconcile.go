@@ -1,0 +1,160 @@
+package command
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"notwice/journal"
+	"notwice/toolbox"
+)
+
+func reconcileCommand(code *int) *cli.Command {
+	return &cli.Command{
+		Name:      "reconcile",
+		Usage:     "look up what is not known",
+		ArgsUsage: "[KEY]",
+		Description: "With a KEY: look that operation up now, whatever its back-off. Without: do everything that is due.\n" +
+			"Ends with 0 when nothing is left unknown, else with 3.",
+		Flags: append(providerFlags(), journalFlag(), jsonFlag()),
+		Action: func(c *cli.Context) error {
+			if c.NArg() > 1 {
+				return usagef("reconcile takes one KEY, or none")
+			}
+			s, err := openSession(c, "create_payment", "send_email", "create_application", "create_ticket")
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			if c.NArg() == 1 {
+				return reconcileOne(c, s, code)
+			}
+			return reconcileDue(c, s, code)
+		},
+	}
+}
+
+func reconcileOne(c *cli.Context, s *session, code *int) error {
+	op, err := s.tools.Find(c.Context, c.Args().First())
+	if err != nil {
+		return err
+	}
+	if op, err = s.tools.Step(c.Context, op.Key, true); err != nil {
+		return err
+	}
+	r := s.tools.Report(op)
+	printAnswer(os.Stdout, r, c.Bool("json"))
+	*code = r.Word.Exit()
+	return nil
+}
+
+func reconcileDue(c *cli.Context, s *session, code *int) error {
+	done := 0
+	for { // in passes, so that work that comes due meanwhile is not forgotten
+		n, err := s.tools.Due(c.Context, 100)
+		done += n
+		if err != nil {
+			return err
+		}
+		progress("notwice: %d operations worked on", done)
+		if n < 100 {
+			break
+		}
+	}
+	open, err := unknowns(c, s)
+	if err != nil {
+		return err
+	}
+	list := []any{}
+	for _, op := range open {
+		r := s.tools.Report(op)
+		if !c.Bool("json") {
+			printAnswer(os.Stdout, r, false)
+		}
+		list = append(list, answerJSON(r))
+	}
+	if c.Bool("json") {
+		printJSON(os.Stdout, map[string]any{"v": 1, "worked_on": done, "open": list})
+	} else {
+		fmt.Fprintf(os.Stdout, "%d operations worked on, %d still open\n", done, len(open))
+		s.waiting(c.Context)
+	}
+	if len(open) > 0 {
+		*code = exitUnknown
+	}
+	return nil
+}
+
+// unknowns are the operations whose outcome is not known yet.
+func unknowns(c *cli.Context, s *session) ([]journal.Operation, error) {
+	var all []journal.Operation
+	q := journal.Query{Statuses: []journal.Status{journal.InProgress, journal.Unknown}, Limit: 1000}
+	for {
+		page, next, err := s.store.List(c.Context, q)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page...)
+		if next == "" {
+			return all, nil
+		}
+		q.Before = next
+	}
+}
+
+func reviewCommand(*int) *cli.Command {
+	return &cli.Command{
+		Name:  "review",
+		Usage: "show what waits for a person",
+		Subcommands: []*cli.Command{{
+			Name: "list", Usage: "list what waits for a person, the longest waiting first", Flags: []cli.Flag{journalFlag(), jsonFlag(),
+				&cli.IntFlag{Name: "limit", Value: 100, Usage: "at most `N`"}},
+			Action: func(c *cli.Context) error {
+				if c.Int("limit") < 1 || c.Args().Present() {
+					return usagef("review list takes no arguments, and --limit is at least 1")
+				}
+				store, _, err := openStore(c)
+				if err != nil {
+					return err
+				}
+				defer store.Close()
+				ops, err := store.Review(c.Context, c.Int("limit"))
+				if err != nil {
+					return err
+				}
+				printReview(c, ops)
+				return nil
+			},
+		}},
+	}
+}
+
+func printReview(c *cli.Context, ops []journal.Operation) {
+	if c.Bool("json") {
+		list := []any{}
+		for _, op := range ops {
+			list = append(list, operationJSON(op))
+		}
+		printJSON(os.Stdout, map[string]any{"v": 1, "review": list})
+		return
+	}
+	if len(ops) == 0 {
+		fmt.Fprintln(os.Stdout, "nothing waits for a person")
+		return
+	}
+	rows := [][]string{{"NUMBER", "SINCE", "WHAT", "WHY"}}
+	for _, op := range ops {
+		why := "contradictory evidence"
+		if op.Wait != nil {
+			why = op.Wait.Reason + ": " + op.Wait.Note
+		}
+		rows = append(rows, []string{op.Number, local(op.ReviewSince()), toolbox.Title(op), why})
+		if op.Wait != nil {
+			for _, cand := range op.Wait.Candidates {
+				rows = append(rows, []string{"", "", "  candidate " + cand.ID, cand.State + " " + toolbox.Visible(cand.Title)})
+			}
+		}
+	}
+	table(os.Stdout, rows)
+}

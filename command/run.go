@@ -1,0 +1,173 @@
+package command
+
+import (
+	"crypto/rand"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"notwice/agent"
+	"notwice/canonical/strictyaml"
+	"notwice/fakeprovider"
+	"notwice/toolbox"
+)
+
+func runCommand(code *int) *cli.Command {
+	return &cli.Command{
+		Name:      "run",
+		Usage:     "let a model act on one message",
+		ArgsUsage: "MESSAGE",
+		Description: "The model is any OpenAI-compatible endpoint; flags win over OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL.\n" +
+			"  notwice run \"pay order 817, 4900 RUB\" --base-url http://127.0.0.1:11434/v1 --model NAME\n" +
+			"  notwice run \"pay order 817\" --model script:answers.yaml\n" +
+			"  notwice run --resume TASK\n" +
+			"The exit code comes from the journal, not from the model's words.",
+		Flags: append(append([]cli.Flag{
+			&cli.StringFlag{Name: "model", Usage: "`NAME` of the model, or script:FILE"},
+			&cli.StringFlag{Name: "base-url", Usage: "`URL` of the endpoint, such as http://127.0.0.1:11434/v1"},
+			&cli.StringFlag{Name: "task", Usage: "`NAME` of the task; the same message under the same name goes on with that turn"},
+			&cli.StringFlag{Name: "resume", Usage: "go on with a `TASK` that was killed"},
+			&cli.StringFlag{Name: "system", Usage: "`FILE` with another prompt"},
+			&cli.IntFlag{Name: "steps", Value: 20, Usage: "at most `N` answers of the model"},
+			&cli.DurationFlag{Name: "wait", Value: 10 * time.Second, Usage: "patience of each tool call"},
+		}, providerFlags()...), journalFlag(), jsonFlag()),
+		Action: func(c *cli.Context) error {
+			task, message, err := whatToRun(c)
+			if err != nil {
+				return err
+			}
+			model, stop, err := chooseModel(c)
+			if err != nil {
+				return err
+			}
+			defer stop()
+			system, err := readSystem(c.String("system"))
+			if err != nil {
+				return err
+			}
+			s, err := openSession(c, "create_payment", "send_email", "create_application", "create_ticket")
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			s.due(c.Context)
+			a := agent.New(agent.Options{
+				Toolbox: s.tools, Model: model, Transcript: s.store, Clock: toolbox.RealClock(), System: system, MaxSteps: c.Int("steps"),
+				Wait: c.Duration("wait"), Progress: func(line string) { progress("notwice: %s", line) },
+			})
+			fmt.Fprintf(os.Stderr, "notwice: task %s\n", task)
+			out, err := a.Turn(c.Context, task, message)
+			if err != nil && len(out.Receipts) > 0 && !c.Bool("json") {
+				printOutcome(os.Stdout, out)
+			}
+			if err != nil {
+				return fmt.Errorf("task %s: %w", task, err)
+			}
+			if c.Bool("json") {
+				printJSON(os.Stdout, outcomeJSON(out))
+			} else {
+				printOutcome(os.Stdout, out)
+				s.waiting(c.Context)
+			}
+			*code = out.Exit
+			return nil
+		},
+	}
+}
+
+func whatToRun(c *cli.Context) (task, message string, err error) {
+	task, message = c.String("task"), strings.TrimSpace(strings.Join(c.Args().Slice(), " "))
+	switch {
+	case c.String("resume") != "" && (message != "" || task != ""):
+		return "", "", usagef("--resume TASK stands alone: it goes on with the task's last message")
+	case c.String("resume") != "":
+		return c.String("resume"), "", nil
+	case message == "":
+		return "", "", usagef("what should be done? notwice run \"pay order 817, 4900 RUB\"")
+	case task == "":
+		return newTask(time.Now(), rand.Text()[:4]), message, nil
+	}
+	return task, message, nil
+}
+
+func readSystem(name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return "", usagef("%v", err)
+	}
+	return string(data), nil
+}
+
+// chooseModel is the endpoint that the flags or the environment name.
+func chooseModel(c *cli.Context) (agent.Model, func(), error) {
+	none := func() {}
+	first := func(flag, env string) string {
+		if v := c.String(flag); v != "" {
+			return v
+		}
+		return os.Getenv(env)
+	}
+	name, base := first("model", "OPENAI_MODEL"), first("base-url", "OPENAI_BASE_URL")
+	if file, ok := strings.CutPrefix(name, "script:"); ok {
+		server, err := scriptServer(file)
+		if err != nil {
+			return nil, none, err
+		}
+		return agent.NewOpenAI(server.URL()+"/v1", "none", "scripted", nil), func() { server.Close() }, nil
+	}
+	if base == "" || name == "" {
+		return nil, none, &failure{code: "no_model", exit: exitUsage, message: "no model is named",
+			meaning: "Nothing was sent.", next: "Give --base-url URL and --model NAME (or OPENAI_BASE_URL and OPENAI_MODEL), or --model script:FILE."}
+	}
+	return agent.NewOpenAI(strings.TrimSuffix(base, "/"), os.Getenv("OPENAI_API_KEY"), name, nil), none, nil
+}
+
+// scriptServer plays a script of answers as a model endpoint on loopback.
+func scriptServer(name string) (*fakeprovider.Server, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, usagef("%v", err)
+	}
+	n, err := strictyaml.Parse(name, data)
+	if err != nil {
+		return nil, err
+	}
+	script, err := fakeprovider.ParseScript(n.JSON())
+	if err != nil {
+		return nil, n.Errorf("%v", err)
+	}
+	return fakeprovider.Start(fakeprovider.Options{Script: script})
+}
+
+func printOutcome(w io.Writer, out agent.Outcome) {
+	if out.Text != "" {
+		fmt.Fprintln(w, out.Text)
+	}
+	if len(out.Receipts) == 0 {
+		fmt.Fprintln(w, "-- receipt: nothing was done")
+		return
+	}
+	fmt.Fprintln(w, "-- receipt, from the journal:")
+	for _, r := range out.Receipts {
+		line := fmt.Sprintf("   %s: %s", r.Word, r.Title)
+		if r.ExternalID != "" {
+			line += " as " + toolbox.Visible(r.ExternalID)
+		}
+		fmt.Fprintf(w, "%s [%s]\n", line, r.Status)
+	}
+}
+
+func outcomeJSON(out agent.Outcome) map[string]any {
+	receipts := []any{}
+	for _, r := range out.Receipts {
+		receipts = append(receipts, answerJSON(r))
+	}
+	return map[string]any{"v": 1, "task": out.Task, "text": out.Text, "receipts": receipts, "exit": out.Exit}
+}

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package command
+
+import "notwice/journal/boltjournal"
+
+func suspendGuard(*boltjournal.Store) (stop func()) { return func() {} }

@@ -1,0 +1,117 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+
+	"github.com/urfave/cli/v2"
+
+	"notwice/scenarios"
+)
+
+func testCommand(code *int) *cli.Command {
+	return &cli.Command{
+		Name:      "test",
+		Usage:     "run scenario files; effects are counted at the provider",
+		ArgsUsage: "[FILE …]",
+		Description: "Without a FILE the shipped stories run. Time is virtual, the provider is a fake one on loopback.\n" +
+			"  notwice test my-story.yaml\n  notwice test --list\n  notwice test --print 00-seven-steps > my-story.yaml",
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "list", Usage: "list the shipped stories"},
+			&cli.StringFlag{Name: "print", Usage: "print the shipped story `NAME`, to start from"},
+			jsonFlag(),
+		},
+		Action: func(c *cli.Context) error {
+			if name := c.String("print"); name != "" {
+				text, err := scenarios.Source(name)
+				if err != nil {
+					return usagef("%v; see notwice test --list", err)
+				}
+				_, err = os.Stdout.Write(text)
+				return err
+			}
+			files, err := stories(c.Args().Slice())
+			if err != nil {
+				return err
+			}
+			if c.Bool("list") {
+				for _, f := range files {
+					fmt.Fprintf(os.Stdout, "%s\n    %s\n", f.Name, f.Title())
+				}
+				return nil
+			}
+			reports, err := runAll(files)
+			if err != nil {
+				return err
+			}
+			return printReports(c, reports, code)
+		},
+	}
+}
+
+// stories reads all files before one runs: a fault in the last one must not come after ten minutes.
+func stories(names []string) ([]*scenarios.File, error) {
+	if len(names) == 0 {
+		return scenarios.Shipped()
+	}
+	var files []*scenarios.File
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, usagef("%v", err)
+		}
+		f, err := scenarios.ParseFile(name, data)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+// runAll plays the stories beside each other; each has its own journal, provider and time.
+func runAll(files []*scenarios.File) ([]scenarios.Report, error) {
+	reports, errs := make([]scenarios.Report, len(files)), make([]error, len(files))
+	var wg sync.WaitGroup
+	places := make(chan struct{}, 2*runtime.NumCPU())
+	for i, f := range files {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			places <- struct{}{}
+			reports[i], errs[i] = scenarios.Run(f)
+			<-places
+			progress("notwice: %s", f.Name)
+		}()
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return reports, nil
+}
+
+func printReports(c *cli.Context, reports []scenarios.Report, code *int) error {
+	passed := 0
+	for _, r := range reports {
+		if r.Passed {
+			passed++
+		}
+		if !c.Bool("json") {
+			fmt.Fprintf(os.Stdout, "%s\n", r)
+		}
+	}
+	if c.Bool("json") {
+		printJSON(os.Stdout, map[string]any{"v": 1, "passed": passed, "failed": len(reports) - passed, "scenarios": reports})
+	} else {
+		fmt.Fprintf(os.Stdout, "%d passed, %d failed\n", passed, len(reports)-passed)
+	}
+	if passed < len(reports) {
+		*code = exitFailed
+	}
+	return nil
+}
