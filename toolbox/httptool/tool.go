@@ -148,10 +148,14 @@ func (t *Tool) exchange(ctx context.Context, w wire, before func() error) (answe
 	if len(a.text) > maxBody {
 		return answer{}, g, errTooLarge
 	}
+	a.parse()
+	return a, g, nil
+}
+
+func (a *answer) parse() {
 	if body, err := canonical.ParseLimit(a.text, maxParsed); err == nil {
 		a.body, a.parsed = body, true
 	}
-	return a, g, nil
 }
 
 var errTooLarge = errors.New("answer too large")
