@@ -3,6 +3,7 @@ package journal
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // legal are the moves of an operation (S5). Staying in a state is always legal.
@@ -31,7 +32,7 @@ func checkShape(o *Operation) error {
 	switch {
 	case o.Key == "" || o.Number == "" || o.Tool == "" || o.Kin == "" || o.Intent == "" || o.RequestHash == "" || o.Scope == "" || o.Seq < 1 || o.Registered.IsZero():
 		return fmt.Errorf("the record lacks what names it")
-	case len(o.Key) > 64 || len(o.ExternalID) > 1024 || len(o.Position) > 1024:
+	case len(o.Key) > 64 || len(o.Number) > 64 || len(o.ExternalID) > 1024 || len(o.Position) > 1024 || len(o.Task) > MaxTask || strings.ContainsRune(string(o.Key), 0):
 		return fmt.Errorf("a name is too long")
 	case !slices.Contains(Statuses(), o.Status):
 		return fmt.Errorf("%q is no state", o.Status)
@@ -54,7 +55,8 @@ func checkShape(o *Operation) error {
 }
 
 func checkMove(a, b *Operation) error {
-	if a.Key != b.Key || a.Intent != b.Intent || a.RequestHash != b.RequestHash || a.Number != b.Number || a.Seq != b.Seq || a.Tool != b.Tool {
+	if a.Key != b.Key || a.Intent != b.Intent || a.RequestHash != b.RequestHash || a.Number != b.Number || a.Seq != b.Seq || a.Tool != b.Tool ||
+		a.Kin != b.Kin || a.Scope != b.Scope || a.Account != b.Account || a.Task != b.Task || a.Position != b.Position || !a.Registered.Equal(b.Registered) {
 		return fmt.Errorf("what names it changed")
 	}
 	if a.Status != b.Status && !slices.Contains(legal[a.Status], b.Status) {

@@ -87,6 +87,9 @@ type Journal interface {
 	Close() error
 }
 
+// MaxTask bounds the name of a task, in bytes.
+const MaxTask = 1024
+
 // Query selects operations for List. Zero fields select everything.
 type Query struct {
 	Statuses []Status
@@ -120,7 +123,8 @@ type Stats struct {
 // the same shape.
 type Transcripts interface {
 	// Append adds entry number n (from 0) of a task durably. taken: the task already has an entry n, so another process
-	// goes on with it; nothing was written. An n beyond the next one is an error.
+	// goes on with it; nothing was written. An n beyond the next one is an error, as is a task without a name or with one
+	// longer than MaxTask.
 	Append(ctx context.Context, task string, n int, entry []byte) (taken bool, err error)
 	// Entries returns all entries of a task in order; none for an unknown task.
 	Entries(ctx context.Context, task string) ([][]byte, error)

@@ -56,11 +56,11 @@ type Attempt struct {
 	N        int           `json:"n"`     // from 1
 	Epoch    int           `json:"epoch"` // of the claim; a later claim has a higher one
 	Started  time.Time     `json:"started"`
-	Up       time.Duration `json:"up,omitzero,format:nano"` // the machine's uptime at the claim, see Moment
+	Up       time.Duration `json:"up,omitzero"` // the machine's uptime at the claim, see Moment
 	Deadline time.Time     `json:"deadline"`
 	Lease    time.Time     `json:"lease"` // deadline plus margin; past it the attempt must not send
 	Ended    time.Time     `json:"ended,omitzero"`
-	EndedUp  time.Duration `json:"ended_up,omitzero,format:nano"`
+	EndedUp  time.Duration `json:"ended_up,omitzero"`
 	Outcome  Outcome       `json:"outcome,omitzero"`
 	Reason   string        `json:"reason,omitzero"` // why that outcome, one machine word such as `timeout`
 	Undone   bool          `json:"undone,omitzero"` // proved not executed: by the attempt's own end or by a definite absence
@@ -153,7 +153,7 @@ type Operation struct {
 	Attempts     []Attempt     `json:"attempts,omitzero"` // those that may have been executed, and the latest; all are in the history
 	Registered   time.Time     `json:"registered"`
 	FirstSent    time.Time     `json:"first_sent,omitzero"` // claim of the first attempt that may have been executed; fixed there
-	FirstUp      time.Duration `json:"first_up,omitzero,format:nano"`
+	FirstUp      time.Duration `json:"first_up,omitzero"`
 	Ended        time.Time     `json:"ended,omitzero"`
 	Delivered    time.Time     `json:"delivered,omitzero"`   // the final answer reached a caller
 	CallerLost   bool          `json:"caller_lost,omitzero"` // the caller went away before it had an answer

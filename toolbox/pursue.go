@@ -66,7 +66,14 @@ func (t *Toolbox) pursue(ctx context.Context, r prepared, d policy.Decision) (Re
 
 // again says when a call that is still waiting tries an operation again that did not leave this machine.
 func (t *Toolbox) again(op *journal.Operation, r prepared, tries int, until time.Time) (when time.Time, ok bool) {
-	if op.Status != journal.Pending || op.Wait != nil || tries == 0 || op.Reason == "authentication" || op.Reason == "no_such_tool" {
+	if op.Status != journal.Pending || op.Wait != nil {
+		return time.Time{}, false
+	}
+	if tries == 0 { // it turned out to be unsent while this call looked: the call goes on with it
+		when = later(t.clock.Now().Wall, op.NotBefore)
+		return when, when.Before(until)
+	}
+	if op.Reason == "authentication" || op.Reason == "no_such_tool" {
 		return time.Time{}, false
 	}
 	when = later(t.clock.Now().Wall.Add(r.policy.Backoff.After(tries)), op.NotBefore)

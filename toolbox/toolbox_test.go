@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 	"notwice/journal"
 	"notwice/journal/boltjournal"
 	"notwice/journal/memjournal"
+	"notwice/scenarios/demo"
 	"notwice/toolbox"
 )
 
@@ -136,6 +138,21 @@ func TestSuspendedSenderDoesNotSend_Case154(t *testing.T) {
 	r := newRig(t, rigOptions{clock: clock, wire: suspendedWire{toolbox.DirectWire(), clock}})
 	res := r.call("create_payment", pay, 0)
 	r.want(res, toolbox.NotSent, 0, 0)
+}
+
+func (s *skewed) real(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.Add(-time.Duration(s.wall.Load()))
+}
+
+func (s *skewed) Wait(ctx context.Context, until time.Time, done <-chan struct{}) error {
+	return s.Clock.Wait(ctx, s.real(until), done)
+}
+
+func (s *skewed) Deadline(ctx context.Context, at time.Time) (context.Context, context.CancelFunc) {
+	return s.Clock.Deadline(ctx, s.real(at))
 }
 
 // The holder lives; a second process whose wall clock is five minutes ahead, or behind, takes nothing over.
@@ -313,4 +330,48 @@ func TestRewordedTicketWhileTheFirstIsUnheard(t *testing.T) {
 	r.arm(`{"on":"tickets.create","do":"commit_then_timeout"}`)
 	r.want(r.call("create_ticket", long("Please help."), 0), toolbox.NotConfirmed, 1, 1)
 	r.want(r.call("create_ticket", long("Please do help."), 0), toolbox.NotConfirmed, 1, 1)
+}
+
+// dyingWire is a process that dies between its claim and its first byte.
+type dyingWire struct{ toolbox.Wire }
+
+func (dyingWire) Send(context.Context, toolbox.Tool, toolbox.Request) toolbox.Answer {
+	runtime.Goexit()
+	return toolbox.Answer{}
+}
+
+// The holder died. A wall clock that was set back by an hour does not block its operation for an hour: the lease ends by
+// the machine's uptime. Set ahead by an hour it does not make a look count before its time.
+func TestClockSetBackDoesNotBlock_Case156(t *testing.T) {
+	for _, off := range []time.Duration{-time.Hour, time.Hour} {
+		t.Run(off.String(), func(t *testing.T) {
+			store := memjournal.New()
+			a, err := toolbox.New(context.Background(), toolbox.Options{Journal: store, Wire: dyingWire{toolbox.DirectWire()}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			clock := &skewed{Clock: toolbox.RealClock()}
+			b := newRig(t, rigOptions{store: store, clock: clock})
+			tool, err := demo.Tool("create_payment", b.fake.URL(), "fake", nil, quick)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := a.Add(tool); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+			defer cancel()
+			a.Call(ctx, toolbox.Call{Tool: "create_payment", Arguments: []byte(pay)})
+			clock.jump(off, 0)
+			if off < 0 { // behind what the journal has seen: known to be wrong, so nothing counts as absent
+				if res := b.call("create_payment", pay, 400*time.Millisecond); res.Status != "unknown" {
+					t.Errorf("it is %s: %s", res.Status, res.Message)
+				}
+				b.counts(0, 0)
+				return
+			}
+			res := b.call("create_payment", pay, 5*time.Second)
+			b.want(res, toolbox.Done, 1, 1)
+		})
+	}
 }

@@ -56,13 +56,17 @@ func ParseDuration(text string) (time.Duration, error) {
 
 // Decode fills out, a pointer, from a node; keys that the node does not name keep their value. Struct fields bear the tag yaml:"name"; a key that no field bears is an error
 // with its place. Supported: string, bool, integers, canonical.Number, pointers, slices, maps with text keys, structs,
-// embedded structs (their keys stand beside), Unmarshaler, and any (nil, bool, string, canonical.Number, []any,
+// embedded structs (their keys stand beside), Unmarshaler, *Node (the node itself), and any (nil, bool, string, canonical.Number, []any,
 // map[string]any).
 func Decode(n *Node, out any) error {
 	return decode(n, reflect.ValueOf(out).Elem())
 }
 
 func decode(n *Node, v reflect.Value) error {
+	if v.Type() == reflect.TypeFor[*Node]() {
+		v.Set(reflect.ValueOf(n))
+		return nil
+	}
 	if u, ok := v.Addr().Interface().(Unmarshaler); ok {
 		return u.UnmarshalNode(n)
 	}

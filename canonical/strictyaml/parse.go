@@ -2,6 +2,7 @@ package strictyaml
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -175,15 +176,17 @@ func place(t *token.Token) (line, column int) {
 	return t.Position.Line, t.Position.Column
 }
 
-var atPlace = regexp.MustCompile(`^\[(\d+):(\d+)\] (.*)`)
-
+// syntaxError takes message and token of the library's error. Its text would draw the file around the place, which takes
+// time that grows with the square of the file.
 func syntaxError(file string, err error) error {
-	first, _, _ := strings.Cut(err.Error(), "\n")
-	e := &Error{File: file, What: "not valid YAML: " + first}
-	if m := atPlace.FindStringSubmatch(first); m != nil {
-		fmt.Sscan(m[1], &e.Line)
-		fmt.Sscan(m[2], &e.Column)
-		e.What = "not valid YAML: " + m[3]
+	e := &Error{File: file, What: "not valid YAML"}
+	var told interface {
+		GetMessage() string
+		GetToken() *token.Token
+	}
+	if errors.As(err, &told) {
+		e.What += ": " + told.GetMessage()
+		e.Line, e.Column = place(told.GetToken())
 	}
 	return e
 }

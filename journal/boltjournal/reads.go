@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	bolt "go.etcd.io/bbolt"
+
 	"notwice/journal"
 )
 
@@ -30,7 +32,7 @@ func (s *Store) Get(ctx context.Context, k journal.Key) (op journal.Operation, e
 			return err
 		}
 		if found == nil {
-			return journal.ErrNotFound
+			return t.absent(k)
 		}
 		op = *found
 		return nil
@@ -45,22 +47,10 @@ func (s *Store) Find(ctx context.Context, text string) (found []journal.Operatio
 	}
 	err = s.read(ctx, func(t *txn) error {
 		found = nil
-		var keys []string
-		c := t.tx.Bucket(opsBucket).Cursor()
-		for k, _ := c.Seek([]byte(text)); k != nil && strings.HasPrefix(string(k), text) && len(keys) < 2; k, _ = c.Next() {
-			keys = append(keys, string(k))
-		}
-		c = t.tx.Bucket(numberBucket).Cursor()
-		for k, v := c.Seek([]byte(text)); k != nil && strings.HasPrefix(string(k), text) && len(keys) < 4; k, v = c.Next() {
-			keys = append(keys, string(v))
-			if len(text) < 8 && string(k) != text {
-				keys = keys[:len(keys)-1]
-			}
-		}
-		for _, k := range keys {
-			if len(text) < 8 && k != text && t.numberOf(k) != text {
-				continue
-			}
+		keys := beginWith(t.tx.Bucket(opsBucket), text, func(k, _ []byte) string { return string(k) })
+		keys = append(keys, beginWith(t.tx.Bucket(numberBucket), text, func(_, v []byte) string { return string(v) })...)
+		slices.Sort(keys)
+		for _, k := range slices.Compact(keys) {
 			op, err := t.indexed([]byte(k))
 			if err != nil {
 				return err
@@ -74,11 +64,17 @@ func (s *Store) Find(ctx context.Context, text string) (found []journal.Operatio
 	return found, err
 }
 
-func (t *txn) numberOf(k string) string {
-	if op, err := t.operation(journal.Key(k)); err == nil && op != nil {
-		return op.Number
+// beginWith returns what an index names under a text: the entry that is the text, and from eight characters on those that
+// begin with it, at most two.
+func beginWith(bucket *bolt.Bucket, text string, name func(k, v []byte) string) (names []string) {
+	c := bucket.Cursor()
+	for k, v := c.Seek([]byte(text)); k != nil && strings.HasPrefix(string(k), text) && len(names) < 2; k, v = c.Next() {
+		if len(text) < 8 && string(k) != text {
+			break
+		}
+		names = append(names, name(k, v))
 	}
-	return ""
+	return names
 }
 
 // List implements journal.Journal.
@@ -121,7 +117,7 @@ func (s *Store) List(ctx context.Context, q journal.Query) (found []journal.Oper
 func (s *Store) Due(ctx context.Context, until time.Time, limit int) (keys []journal.Key, err error) {
 	err = s.read(ctx, func(t *txn) error {
 		keys = nil
-		end := be(uint64(until.UnixNano()))
+		end := be(nanos(until))
 		c := t.tx.Bucket(dueBucket).Cursor()
 		for k, _ := c.First(); k != nil && bytes.Compare(k[:8], end) <= 0 && len(keys) < limit; k, _ = c.Next() {
 			keys = append(keys, journal.Key(k[8:]))
@@ -165,7 +161,7 @@ func (s *Store) History(ctx context.Context, key journal.Key) (events []journal.
 	err = s.read(ctx, func(t *txn) error {
 		events = nil
 		if t.tx.Bucket(opsBucket).Get([]byte(key)) == nil {
-			return journal.ErrNotFound
+			return t.absent(key)
 		}
 		prefix := join([]byte(key), []byte{0})
 		c := t.tx.Bucket(eventsBucket).Cursor()
@@ -206,6 +202,9 @@ func (s *Store) DigestKey(ctx context.Context, fresh []byte) (key []byte, err er
 
 // Append implements journal.Transcripts.
 func (s *Store) Append(ctx context.Context, task string, n int, entry []byte) (taken bool, err error) {
+	if task == "" || len(task) > journal.MaxTask {
+		return false, fmt.Errorf("%w: a task's name of %d bytes", journal.ErrInvariant, len(task))
+	}
 	err = s.write(ctx, time.Time{}, func(t *txn) error {
 		taken = false
 		have := t.length(task)

@@ -1,7 +1,9 @@
 package boltjournal
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +19,8 @@ import (
 	"notwice/journal"
 )
 
+const pageSize = 4096
+
 // Options of a store. The zero value is what a program wants.
 type Options struct {
 	Patience time.Duration // how long to wait for the turn; 0: 5 s
@@ -31,11 +35,14 @@ type Store struct {
 	mu      sync.Mutex
 	queue   []*member
 	riders  []*member
-	leading bool
+	riding  int  // riders in the group that is being written
+	leading bool // a goroutine serves the queue
+	inTurn  bool // it holds the file, or waits for it
+	ending  int  // callers of EndTurn that wait
 	closed  bool
 	group   int // size of the last group
 	wake    chan struct{}
-	idle    *sync.Cond // signalled when the leader leaves
+	calm    *sync.Cond // signalled when a turn ends and when the leader leaves
 	stats   journal.Stats
 }
 
@@ -61,7 +68,7 @@ func Open(path string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("journal folder: %w", err)
 	}
 	s := &Store{path: path, opts: o, wake: make(chan struct{}, 1)}
-	s.idle = sync.NewCond(&s.mu)
+	s.calm = sync.NewCond(&s.mu)
 	if err := s.read(context.Background(), func(*txn) error { return nil }); err != nil {
 		return nil, err
 	}
@@ -71,12 +78,9 @@ func Open(path string, o Options) (*Store, error) {
 // Path is the journal's file.
 func (s *Store) Path() string { return s.path }
 
-// openFile opens the bbolt file inside a turn and says whether it is an older copy.
+// openFile opens the bbolt file inside a turn and says whether it is an older copy. t.file is then the file that was opened.
 func (s *Store) openFile(t *turn) (db *bolt.DB, old bool, err error) {
-	mark, _, err := readMark(s.path + ".lock")
-	if err != nil {
-		return nil, false, err
-	}
+	mark := t.running
 	info, err := os.Stat(s.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && mark == 0:
@@ -92,8 +96,18 @@ func (s *Store) openFile(t *turn) (db *bolt.DB, old bool, err error) {
 	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
 		return nil, false, fmt.Errorf("%w: %s has mode %o; make it 600", journal.ErrPermissions, s.path, info.Mode().Perm())
 	}
+	if err := private(filepath.Dir(s.path)); err != nil {
+		return nil, false, err
+	}
+	if err := checkHeads(s.path); err != nil {
+		return nil, false, err
+	}
 	if db, err = openBolt(s.path, s.opts.Patience); err != nil {
 		return nil, false, err
+	}
+	if t.file, err = os.Stat(s.path); err != nil {
+		db.Close()
+		return nil, false, fmt.Errorf("journal: %w", err)
 	}
 	running, err := check(db)
 	if err != nil {
@@ -103,22 +117,63 @@ func (s *Store) openFile(t *turn) (db *bolt.DB, old bool, err error) {
 	return db, running < mark, nil
 }
 
+// private refuses a folder in which any user may put another file into the journal's place.
+func private(folder string) error {
+	info, err := os.Stat(folder)
+	if err != nil {
+		return fmt.Errorf("journal folder: %w", err)
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
+		return fmt.Errorf("%w: every user may write in the folder %s", journal.ErrPermissions, folder)
+	}
+	return nil
+}
+
 func openBolt(path string, patience time.Duration) (db *bolt.DB, err error) {
+	var file *os.File
 	defer func() {
 		if r := recover(); r != nil {
 			db, err = nil, fmt.Errorf("%w: %s: %v", journal.ErrDamaged, path, r)
+			unlock(file) // a half-opened file would keep others out for as long as we live
+			file.Close()
 		}
 	}()
-	db, err = bolt.Open(path, 0o600, &bolt.Options{Timeout: patience, PageSize: 4096, FreelistType: bolt.FreelistMapType})
+	db, err = bolt.Open(path, 0o600, &bolt.Options{
+		Timeout: patience, PageSize: pageSize, FreelistType: bolt.FreelistMapType,
+		OpenFile: func(name string, flag int, mode os.FileMode) (f *os.File, err error) {
+			file, err = os.OpenFile(name, flag, mode)
+			return file, err
+		},
+	})
 	switch {
 	case err == nil:
 		return db, nil
 	case errors.Is(err, bolterrors.ErrTimeout):
-		return nil, fmt.Errorf("%w: a program that is not this Notwice holds %s", journal.ErrBusy, path)
+		return nil, fmt.Errorf("%w: a program that is not Notwice, such as a bbolt tool or a backup, holds %s", journal.ErrBusy, path)
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("journal: %w", err)
 	}
 	return nil, fmt.Errorf("%w: %s: %v", journal.ErrDamaged, path, err)
+}
+
+// checkHeads refuses a file of which one of bbolt's two heads was overwritten. bbolt would go on with the other, which may be
+// the older; a crash cannot do that, since a head is one sector and its first bytes never change.
+func checkHeads(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	defer f.Close()
+	want := binary.NativeEndian.AppendUint32(nil, 0xED0CDAED) // bbolt's mark, version and page size
+	want = binary.NativeEndian.AppendUint32(want, 2)
+	want = binary.NativeEndian.AppendUint32(want, pageSize)
+	got := make([]byte, len(want))
+	for page := range int64(2) {
+		if _, err := f.ReadAt(got, page*pageSize+16); err != nil || !bytes.Equal(got, want) {
+			return fmt.Errorf("%w: %s does not begin as a journal does", journal.ErrDamaged, path)
+		}
+	}
+	return nil
 }
 
 // create makes an empty journal whole before it gets its name: a crash leaves none or a good one.
@@ -150,11 +205,7 @@ func create(path string) error {
 
 // check reads what every turn must know: the file is as long as it says, its version, its running number.
 func check(db *bolt.DB) (running uint64, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %s: %v", journal.ErrDamaged, db.Path(), r)
-		}
-	}()
+	defer recovered(&err)
 	version := 0
 	err = db.View(func(tx *bolt.Tx) error {
 		if info, err := os.Stat(db.Path()); err != nil || info.Size() < tx.Size() {
@@ -170,7 +221,7 @@ func check(db *bolt.DB) (running uint64, err error) {
 	case version > schemaVersion:
 		return 0, fmt.Errorf("%w: %s has version %d, this Notwice reads up to %d", journal.ErrVersion, db.Path(), version, schemaVersion)
 	case version < schemaVersion:
-		return running, db.Update(func(tx *bolt.Tx) error { return migrate(tx, version) })
+		return running, update(db, func(tx *bolt.Tx) error { return migrate(tx, version) })
 	}
 	return running, nil
 }
@@ -180,26 +231,42 @@ func check(db *bolt.DB) (running uint64, err error) {
 func (s *Store) EndTurn() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.leading {
+	s.ending++
+	for s.inTurn {
 		s.nudge()
-		s.idle.Wait()
+		s.calm.Wait()
 	}
+	s.ending--
+	s.calm.Broadcast()
 }
 
 // Close implements journal.Journal.
 func (s *Store) Close() error {
-	err := s.Flush(context.Background())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed = true
+	var err error
+	if !s.closed {
+		s.closed = true // from here on nothing joins the queue or the riders
+		err = s.lastCommit()
+	}
 	for s.leading {
 		s.nudge()
-		s.idle.Wait()
-	}
-	if errors.Is(err, journal.ErrClosed) {
-		return nil
+		s.calm.Wait()
 	}
 	return err
+}
+
+// lastCommit writes what rides. It is called with the lock held and lets it go while it waits.
+func (s *Store) lastCommit() error {
+	if len(s.riders) == 0 {
+		return nil
+	}
+	m := &member{write: true, run: func(*txn) error { return nil }, done: make(chan struct{})}
+	s.enqueue(m)
+	s.mu.Unlock()
+	<-m.done
+	s.mu.Lock()
+	return m.err
 }
 
 func (s *Store) nudge() {
@@ -214,4 +281,12 @@ func (s *Store) Stats() journal.Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stats
+}
+
+// Drop ends the handle as a crash would: what rides is lost, nothing more is written.
+func (s *Store) Drop() error {
+	s.mu.Lock()
+	s.riders = nil
+	s.mu.Unlock()
+	return s.Close()
 }

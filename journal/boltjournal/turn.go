@@ -1,8 +1,11 @@
 package boltjournal
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -14,9 +17,11 @@ import (
 
 // turn is the right to use the file. Others wait for it at the turnstile.
 type turn struct {
-	path string
-	lock *flock.Flock
-	mark *os.File
+	path    string
+	lock    *flock.Flock
+	mark    *os.File
+	running uint64 // the last acknowledged running number, as noted at the turn's begin
+	file    os.FileInfo
 }
 
 // beginTurn waits for the turn, at most patience.
@@ -36,7 +41,15 @@ func beginTurn(path string, patience time.Duration) (*turn, error) {
 		lock.Close()
 		return nil, fmt.Errorf("journal lock: %w", err)
 	}
-	return &turn{path: path, lock: lock, mark: mark}, nil
+	t := &turn{path: path, lock: lock, mark: mark}
+	if t.running, _, err = readMark(path + ".lock"); err == nil {
+		err = t.setMark(t.running) // the process that others will name when they wait too long
+	}
+	if err != nil {
+		t.end()
+		return nil, err
+	}
+	return t, nil
 }
 
 // take locks a file. A lock that blocks does so on a goroutine of its own: it cannot be cancelled, but left.
@@ -69,7 +82,7 @@ func busy(path string, err error) error {
 	if holder == "" {
 		holder = "another process"
 	}
-	return fmt.Errorf("%w: %s holds %s", journal.ErrBusy, holder, path)
+	return fmt.Errorf("%w: %s holds %s, or did last", journal.ErrBusy, holder, path)
 }
 
 // wanted reports whether another process waits at the turnstile.
@@ -78,6 +91,13 @@ func (t *turn) wanted() bool {
 	defer l.Close()
 	ok, err := l.TryLock()
 	return err == nil && !ok
+}
+
+// moved reports whether the file that was opened is no longer the one at the journal's path: somebody deleted it or put
+// another in its place, and what is written now would be lost.
+func (t *turn) moved() bool {
+	info, err := os.Stat(t.path)
+	return err != nil || !os.SameFile(info, t.file)
 }
 
 func (t *turn) end() {
@@ -91,15 +111,24 @@ const markAt = 8
 // setMark notes the last acknowledged running number and who holds the lock. It needs no sync: a mark that is too old is
 // harmless.
 func (t *turn) setMark(running uint64) error {
-	_, err := t.mark.WriteAt(fmt.Appendf(nil, "notwice running=%020d pid=%010d\n", running, os.Getpid()), markAt)
-	return err
+	if _, err := t.mark.WriteAt(fmt.Appendf(nil, "notwice running=%020d pid=%010d\n", running, os.Getpid()), markAt); err != nil {
+		return fmt.Errorf("journal lock: %w", err)
+	}
+	return nil
 }
 
 // readMark reads the mark of a lock file; a new file has none.
 func readMark(path string) (running uint64, holder string, err error) {
 	data, err := os.ReadFile(path)
-	if err != nil || len(data) <= markAt {
-		return 0, "", err
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, "", nil
+	case err != nil:
+		return 0, "", fmt.Errorf("journal lock: %w", err)
+	case len(bytes.Trim(data, "\x00")) == 0: // new, or a loss of power took a mark that was never synced
+		return 0, "", nil
+	case len(data) <= markAt:
+		return 0, "", fmt.Errorf("%w: %s: the mark cannot be read", journal.ErrDamaged, path)
 	}
 	var pid int
 	line, _, _ := strings.Cut(string(data[markAt:]), "\n")

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -98,7 +100,7 @@ func (t *txn) begin() error {
 
 func (t *txn) end() error {
 	meta := t.tx.Bucket(metaBucket)
-	if err := meta.Put(metaHigh, be(uint64(t.high.UnixNano()))); err != nil {
+	if err := meta.Put(metaHigh, be(nanos(t.high))); err != nil {
 		return err
 	}
 	return meta.Put(metaRunning, be(t.running))
@@ -125,6 +127,17 @@ func (t *txn) now() uint64 {
 		_, t.running, _ = readMeta(t.tx)
 	}
 	return t.running
+}
+
+// nanos is a time as an index orders it: nanoseconds since 1970, times before that as 1970, times beyond 2262 as 2262.
+func nanos(t time.Time) uint64 {
+	switch s := t.Unix(); {
+	case s < 0:
+		return 0
+	case s > math.MaxInt64/int64(time.Second)-1:
+		return math.MaxInt64
+	}
+	return uint64(t.UnixNano())
 }
 
 func be(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
@@ -182,9 +195,18 @@ func (t *txn) byKey(k journal.Key, decide journal.Decide) error {
 		return err
 	}
 	if op == nil {
-		return journal.ErrNotFound
+		return t.absent(k)
 	}
 	return t.decide(journal.Known{Operation: op}, decide)
+}
+
+// absent is the error for an operation that is not there, unless its history says that it was.
+func (t *txn) absent(k journal.Key) error {
+	prefix := join([]byte(k), []byte{0})
+	if e, _ := t.tx.Bucket(eventsBucket).Cursor().Seek(prefix); bytes.HasPrefix(e, prefix) {
+		return fmt.Errorf("%w: operation %s has a history and no record", journal.ErrDamaged, k)
+	}
+	return journal.ErrNotFound
 }
 
 func (t *txn) byIntent(w journal.Wish, decide journal.Decide) error {
@@ -214,7 +236,48 @@ func (t *txn) byIntent(w journal.Wish, decide journal.Decide) error {
 	if len(last) > 0 {
 		k.Last = &last[0]
 	}
+	if err := agree(w, k); err != nil {
+		return err
+	}
 	return t.decide(k, decide)
+}
+
+// agree compares what the indexes of a kin say of each other: an entry that damage took from one of them must not make an
+// operation absent.
+func agree(w journal.Wish, k journal.Known) error {
+	damaged := func(key journal.Key) error {
+		return fmt.Errorf("%w: the indexes disagree about operation %s", journal.ErrDamaged, key)
+	}
+	recent, unheard := map[journal.Key]bool{}, map[journal.Key]bool{}
+	for i := range k.Unheard {
+		unheard[k.Unheard[i].Key] = true
+	}
+	var last *journal.Operation
+	for i := range k.Recent {
+		op := &k.Recent[i]
+		recent[op.Key] = true
+		if op.Kin != w.Kin || op.Unheard() != unheard[op.Key] {
+			return damaged(op.Key)
+		}
+		if last == nil && op.Scope == w.Scope {
+			last = op
+		}
+	}
+	all := func(op *journal.Operation) bool { // whether Recent must hold it
+		return len(k.Recent) < journal.RecentLimit || op.Key > k.Recent[len(k.Recent)-1].Key
+	}
+	for i := range k.Unheard {
+		if op := &k.Unheard[i]; op.Kin != w.Kin || !op.Unheard() || all(op) && !recent[op.Key] {
+			return damaged(op.Key)
+		}
+	}
+	switch {
+	case last != nil && (k.Last == nil || k.Last.Key != last.Key):
+		return damaged(last.Key)
+	case last == nil && k.Last != nil && (k.Last.Kin != w.Kin || k.Last.Scope != w.Scope || all(k.Last)):
+		return damaged(k.Last.Key)
+	}
+	return nil
 }
 
 // under reads the operations that an index names under a prefix, newest first, at most limit (0: all).
@@ -248,11 +311,25 @@ func (t *txn) decide(k journal.Known, decide journal.Decide) error {
 		key := t.tx.Bucket(ownerBucket).Get(hashKey(account, id))
 		return journal.Key(key), key != nil
 	}
-	c, err := decide(k)
+	c, err := asked(decide, k)
 	if err != nil || c.Operation == nil {
 		return err
 	}
 	return t.apply(c)
+}
+
+// asked runs decide. A panic in it is a fault of ours, unless it is a page that cannot be read.
+func asked(decide journal.Decide, k journal.Known) (c journal.Change, err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case interface{ Addr() uintptr }:
+			panic(r)
+		default:
+			err = fmt.Errorf("%w: decide: %v", journal.ErrInvariant, r)
+		}
+	}()
+	return decide(k)
 }
 
 // apply writes a change: the record, its indexes, its history. All checks come before the first write.
@@ -269,8 +346,10 @@ func (t *txn) apply(c journal.Change) error {
 	if key := t.tx.Bucket(ownerBucket).Get(owner); op.ExternalID != "" && key != nil && string(key) != string(op.Key) {
 		return fmt.Errorf("%w: %s", journal.ErrExternalIDTaken, op.ExternalID)
 	}
-	if key := t.tx.Bucket(intentBucket).Get(raw(op.Intent)); before == nil && key != nil {
-		return fmt.Errorf("%w: operation %s: its intent has the key %s", journal.ErrInvariant, op.Key, key)
+	if before == nil {
+		if err := t.mayRegister(op); err != nil {
+			return err
+		}
 	}
 	record, err := sealValue([]byte(op.Key), t.running, op)
 	if err != nil {
@@ -285,6 +364,20 @@ func (t *txn) apply(c journal.Change) error {
 	p.reindex(before, op)
 	t.history(&p, op.Key, c.Events)
 	return p.err
+}
+
+// mayRegister checks that a new operation takes nobody's key, intent or number.
+func (t *txn) mayRegister(op *journal.Operation) error {
+	if err := t.absent(op.Key); !errors.Is(err, journal.ErrNotFound) {
+		return err
+	}
+	if key := t.tx.Bucket(intentBucket).Get(raw(op.Intent)); key != nil {
+		return fmt.Errorf("%w: operation %s: its intent has the key %s", journal.ErrInvariant, op.Key, key)
+	}
+	if key := t.tx.Bucket(numberBucket).Get([]byte(op.Number)); key != nil {
+		return fmt.Errorf("%w: operation %s: its number belongs to %s", journal.ErrInvariant, op.Key, key)
+	}
+	return nil
 }
 
 func (t *txn) history(p *putter, k journal.Key, events []journal.Event) {
@@ -377,5 +470,5 @@ func timePlace(at time.Time, k journal.Key) []byte {
 	if at.IsZero() {
 		return nil
 	}
-	return join(be(uint64(at.UnixNano())), []byte(k))
+	return join(be(nanos(at)), []byte(k))
 }

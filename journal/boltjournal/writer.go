@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -46,13 +47,7 @@ func (s *Store) submit(ctx context.Context, m *member) error {
 		s.mu.Unlock()
 		return journal.ErrClosed
 	}
-	s.queue = append(s.queue, m)
-	if !s.leading {
-		s.leading = true
-		go s.lead()
-	} else {
-		s.nudge()
-	}
+	s.enqueue(m)
 	s.mu.Unlock()
 	select {
 	case <-m.done:
@@ -70,6 +65,17 @@ func (s *Store) submit(ctx context.Context, m *member) error {
 	return m.err
 }
 
+// enqueue is called with the lock held.
+func (s *Store) enqueue(m *member) {
+	s.queue = append(s.queue, m)
+	if s.leading {
+		s.nudge()
+		return
+	}
+	s.leading = true
+	go s.lead()
+}
+
 // lead takes turns until there is no work.
 func (s *Store) lead() {
 	debug.SetPanicOnFault(true) // a page that is not there is damage, not a crash
@@ -80,7 +86,7 @@ func (s *Store) lead() {
 		s.mu.Lock()
 		if len(s.queue) == 0 {
 			s.leading = false
-			s.idle.Broadcast()
+			s.calm.Broadcast()
 			s.mu.Unlock()
 			return
 		}
@@ -101,6 +107,18 @@ func (s *Store) fail(err error) {
 }
 
 func (s *Store) oneTurn() error {
+	s.mu.Lock()
+	s.inTurn = true
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		s.inTurn = false
+		s.calm.Broadcast()
+		for s.ending > 0 { // whoever wants the file let go is told before it is taken again
+			s.calm.Wait()
+		}
+		s.mu.Unlock()
+	}()
 	t, err := beginTurn(s.path, s.opts.Patience)
 	if err != nil {
 		return err
@@ -116,6 +134,10 @@ func (s *Store) oneTurn() error {
 	for {
 		group := s.gather()
 		if group == nil {
+			return closeFile(db)
+		}
+		if t.moved() { // the next turn says what is there
+			s.putBack(group)
 			return closeFile(db)
 		}
 		good := s.serve(db, t, old, group)
@@ -136,7 +158,14 @@ func closeFile(db *bolt.DB) error {
 func (s *Store) gather() []*member {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.ending > 0 {
+		return nil
+	}
 	if len(s.queue) == 0 && !s.closed {
+		select {
+		case <-s.wake: // a token from before: what it spoke of has been served
+		default:
+		}
 		s.mu.Unlock()
 		timer := time.NewTimer(s.opts.Idle)
 		select {
@@ -146,7 +175,7 @@ func (s *Store) gather() []*member {
 		timer.Stop()
 		s.mu.Lock()
 	}
-	for still := 0; len(s.queue) < s.group && still < 8; {
+	for still := 0; len(s.queue) > 0 && len(s.queue) < s.group && still < 8; {
 		before := len(s.queue)
 		s.mu.Unlock()
 		runtime.Gosched()
@@ -162,15 +191,31 @@ func (s *Store) gather() []*member {
 	for _, m := range group {
 		m.taken = true
 	}
-	s.group = len(group)
-	if slices.ContainsFunc(group, func(m *member) bool { return m.write }) {
-		group = append(group, s.riders...)
-		s.riders = nil
-	}
 	if len(group) == 0 {
 		return nil
 	}
+	s.group = len(group)
+	if slices.ContainsFunc(group, func(m *member) bool { return m.write }) {
+		group = append(group, s.riders...)
+		s.riding, s.riders = len(s.riders), nil
+	}
 	return group
+}
+
+// putBack returns a group, of which nothing has run, to the queue.
+func (s *Store) putBack(group []*member) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.riding = 0
+	for i := len(group) - 1; i >= 0; i-- {
+		m := group[i]
+		m.taken = false
+		if m.rider {
+			s.riders = slices.Insert(s.riders, 0, m)
+		} else {
+			s.queue = slices.Insert(s.queue, 0, m)
+		}
+	}
 }
 
 // serve runs a group: its writes in one commit, its reads after it. good is false when the file must be opened anew.
@@ -192,9 +237,15 @@ func (s *Store) serve(db *bolt.DB, t *turn, old bool, group []*member) (good boo
 	}
 	for _, m := range group {
 		if !m.write {
-			m.err = db.View(func(tx *bolt.Tx) error { return safely(m.run, &txn{tx: tx}) })
+			m.err = view(db, m.run)
+			if old && errors.Is(m.err, journal.ErrNotFound) { // an older copy cannot say that something never was
+				m.err = fmt.Errorf("%w: %w", journal.ErrRollback, m.err)
+			}
 		}
 	}
+	s.mu.Lock()
+	s.riding = 0
+	s.mu.Unlock()
 	for _, m := range group {
 		if !m.rider {
 			close(m.done)
@@ -203,13 +254,31 @@ func (s *Store) serve(db *bolt.DB, t *turn, old bool, group []*member) (good boo
 	return good
 }
 
+// view runs a read. A file that cannot be followed is damage, also where the store itself gives up on it.
+func view(db *bolt.DB, run func(*txn) error) (err error) {
+	defer recovered(&err)
+	return db.View(func(tx *bolt.Tx) error { return run(&txn{tx: tx}) })
+}
+
+// update runs a write transaction; the same holds.
+func update(db *bolt.DB, run func(*bolt.Tx) error) (err error) {
+	defer recovered(&err)
+	return db.Update(run)
+}
+
+func recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("%w: %v", journal.ErrDamaged, r)
+	}
+}
+
 // commit writes a group in one transaction. A member that fails after it has written rolls the group back, and the others
 // run again without it.
 func (s *Store) commit(db *bolt.DB, t *turn, writes []*member) (good bool) {
 	for {
 		var culprit *member
 		var running uint64
-		err := db.Update(func(tx *bolt.Tx) error {
+		err := update(db, func(tx *bolt.Tx) error {
 			w := &txn{tx: tx}
 			if err := w.begin(); err != nil {
 				return err
@@ -262,7 +331,7 @@ func commitError(err error) error {
 	if errors.Is(err, journal.ErrDamaged) {
 		return err
 	}
-	if errors.Is(err, syscall.ENOSPC) {
+	if errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), syscall.ENOSPC.Error()) { // bbolt wraps by text where it grows the file
 		return fmt.Errorf("%w: %w: %v", journal.ErrCommit, journal.ErrFull, err)
 	}
 	return fmt.Errorf("%w: %v", journal.ErrCommit, err)
@@ -270,11 +339,7 @@ func commitError(err error) error {
 
 // safely runs a member; a page that cannot be read ends that member only.
 func safely(run func(*txn) error, t *txn) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %v", journal.ErrDamaged, r)
-		}
-	}()
+	defer recovered(&err)
 	return run(t)
 }
 
@@ -297,7 +362,7 @@ func (s *Store) Later(at time.Time, k journal.Key, decide journal.Decide) {
 // Flush implements journal.Journal.
 func (s *Store) Flush(ctx context.Context) error {
 	s.mu.Lock()
-	none := len(s.riders) == 0
+	none := len(s.riders) == 0 && s.riding == 0 // those under way are waited for behind their commit
 	s.mu.Unlock()
 	if none {
 		return nil

@@ -146,21 +146,28 @@ func (s *Store) decide(at time.Time, k journal.Known, decide journal.Decide) err
 		s.high = at
 	}
 	s.stats.Commits++
-	riders := s.riders
-	s.riders = nil
-	for _, r := range riders {
-		s.ride(r)
-	}
+	s.ride()
 	return nil
 }
 
-func (s *Store) ride(r rider) {
-	if s.ops[r.key] == nil {
-		return
+// ride writes what rides and reports whether there was anything. What fails is dropped, as the contract says.
+func (s *Store) ride() (wrote bool) {
+	riders := s.riders
+	s.riders = nil
+	for _, r := range riders {
+		if s.ops[r.key] == nil {
+			continue
+		}
+		c, err := r.decide(s.known(journal.Known{Operation: s.copyOf(r.key)}))
+		if err != nil || c.Operation == nil || s.write(c) != nil {
+			continue
+		}
+		wrote = true
+		if r.at.After(s.high) {
+			s.high = r.at
+		}
 	}
-	if c, err := r.decide(s.known(journal.Known{Operation: s.copyOf(r.key)})); err == nil && c.Operation != nil {
-		s.write(c) // dropped if it fails, as the contract says
-	}
+	return wrote
 }
 
 func (s *Store) write(c journal.Change) error {
@@ -200,6 +207,9 @@ func (s *Store) register(op *journal.Operation) error {
 			return fmt.Errorf("%w: operation %s: its intent has the key %s", journal.ErrInvariant, op.Key, key)
 		}
 	}
+	if key, ok := s.numbers[op.Number]; ok {
+		return fmt.Errorf("%w: operation %s: its number belongs to %s", journal.ErrInvariant, op.Key, key)
+	}
 	s.ops[op.Key] = &record{op: *op}
 	i, _ := slices.BinarySearch(s.order, op.Key)
 	s.order = slices.Insert(s.order, i, op.Key)
@@ -232,14 +242,9 @@ func (s *Store) Flush(ctx context.Context) error {
 }
 
 func (s *Store) flush() {
-	if len(s.riders) == 0 {
-		return
+	if s.ride() {
+		s.stats.Commits++
 	}
-	for _, r := range s.riders {
-		s.ride(r)
-	}
-	s.riders = nil
-	s.stats.Commits++
 }
 
 // Get implements journal.Journal.
@@ -365,6 +370,9 @@ func (s *Store) Close() error {
 
 // Append implements journal.Transcripts.
 func (s *Store) Append(ctx context.Context, task string, n int, entry []byte) (taken bool, err error) {
+	if task == "" || len(task) > journal.MaxTask {
+		return false, fmt.Errorf("%w: a task's name of %d bytes", journal.ErrInvariant, len(task))
+	}
 	if err := s.lock(ctx); err != nil {
 		return false, err
 	}
@@ -386,7 +394,11 @@ func (s *Store) Entries(ctx context.Context, task string) ([][]byte, error) {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	return slices.Clone(s.entries[task]), nil
+	var out [][]byte
+	for _, e := range s.entries[task] {
+		out = append(out, slices.Clone(e))
+	}
+	return out, nil
 }
 
 // Tasks implements journal.Transcripts.
