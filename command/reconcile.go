@@ -15,7 +15,7 @@ func reconcileCommand(code *int) *cli.Command {
 		Name:      "reconcile",
 		Usage:     "look up what is not known",
 		ArgsUsage: "[KEY]",
-		Description: "With a KEY: look that operation up now, whatever its back-off. Without: do everything that is due.\n" +
+		Description: "With a KEY: look that operation up now, whatever its back-off. Without: do everything that is due,\nand look up everything that is not known.\n" +
 			"Ends with 0 when nothing is left unknown, else with 3.",
 		Flags: append(providerFlags(), journalFlag(), jsonFlag()),
 		Action: func(c *cli.Context) error {
@@ -64,6 +64,16 @@ func reconcileDue(c *cli.Context, s *session, code *int) error {
 	}
 	open, err := unknowns(c, s)
 	if err != nil {
+		return err
+	}
+	for _, op := range open { // a person asks now, so what is not due yet is looked at too
+		if _, err := s.tools.Step(c.Context, op.Key, true); err != nil {
+			return err
+		}
+		done++
+		progress("notwice: %d operations worked on", done)
+	}
+	if open, err = unknowns(c, s); err != nil {
 		return err
 	}
 	list := []any{}
