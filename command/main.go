@@ -31,6 +31,11 @@ const (
 func Main(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	quiet := context.AfterFunc(ctx, func() {
+		stop() // a second Ctrl-C ends the process at once; what is under way then counts as unknown
+		fmt.Fprintln(os.Stderr, "notwice: ending; an attempt that is under way is still recorded (Ctrl-C again ends at once)")
+	})
+	defer quiet()
 	code := exitOK
 	app := newApp(&code)
 	ordered, err := reorder(app, args)
