@@ -46,12 +46,14 @@ func attemptNumber(op *journal.Operation, epoch int) int {
 }
 
 // onRejected closes the operation only when the refusal speaks for the key or every other attempt is known not to have
-// been executed: a refusal on attempt 2 says nothing about attempt 1.
+// been executed: a refusal on attempt 2 says nothing about attempt 1. Nor does a late one that speaks for the key end the
+// attempt that is under way; its sender still reports, or its lease runs out.
 func onRejected(d Decision, out Outcome, live bool, p Policy, now Now) Decision {
 	op := d.Operation
 	if out.ForKey {
 		for i := range op.Attempts {
-			op.Attempts[i].Undone = true
+			a := &op.Attempts[i]
+			a.Undone = a.Undone || live || op.Status != journal.InProgress || a.Epoch != op.Epoch
 		}
 	}
 	if op.Executable() == 0 {
