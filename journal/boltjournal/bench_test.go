@@ -37,7 +37,7 @@ func filled(b *testing.B, n int) *Store {
 		err := s.write(background, time.Unix(1_780_000_000, 0), func(tx *txn) error {
 			for i := from; i < min(from+group, n); i++ {
 				op := opOf("fill", i)
-				if err := tx.apply(journal.Change{Operation: &op, Events: []journal.Event{{At: op.Registered, What: "registered", Status: op.Status}}}); err != nil {
+				if err := tx.apply(journal.Record{Operation: &op, Events: []journal.Event{{At: op.Registered, What: "registered", Status: op.Status}}}); err != nil {
 					return err
 				}
 			}
