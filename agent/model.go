@@ -47,9 +47,9 @@ type Reply struct {
 	Finish string // stop, tool_calls, length, …
 }
 
-// BusyError says that the model's server asks to wait: 429 or 5xx.
+// BusyError says that asking again is worth it: the model's server asks to wait (429 or 5xx), or its answer broke off.
 type BusyError struct {
-	Status int
+	Status int           // 0: the answer broke off
 	After  time.Duration // 0: it did not say
 	Err    error
 }

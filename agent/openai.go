@@ -4,26 +4,59 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"slices"
+	"strconv"
+	"time"
 
 	openai "github.com/sashabaranov/go-openai"
 )
 
 // OpenAI is a model behind an OpenAI-compatible endpoint.
 type OpenAI struct {
-	client *openai.Client
-	name   string
+	client   *openai.Client
+	name     string
+	streamed bool
+	text     func(piece string)
 }
 
 // NewOpenAI speaks to baseURL, such as http://127.0.0.1:11434/v1. client nil is http.DefaultClient.
 func NewOpenAI(baseURL, key, name string, client *http.Client) *OpenAI {
 	config := openai.DefaultConfig(key)
 	config.BaseURL = baseURL
-	if client != nil {
-		config.HTTPClient = client
+	if client == nil {
+		client = http.DefaultClient
 	}
+	config.HTTPClient = patient{client}
 	return &OpenAI{client: openai.NewClientWithConfig(config), name: name}
 }
+
+// Streamed returns a model that asks for its answers in pieces. text, where not nil, is given the words as they come; calls run
+// only once the whole answer is there.
+func (m *OpenAI) Streamed(text func(piece string)) *OpenAI {
+	s := *m
+	s.streamed, s.text = true, text
+	return &s
+}
+
+// patient notes how long a server asks to wait, which the library does not tell.
+type patient struct{ *http.Client }
+
+type waitKey struct{}
+
+func (p patient) Do(req *http.Request) (*http.Response, error) {
+	res, err := p.Client.Do(req)
+	if wait, ok := req.Context().Value(waitKey{}).(*time.Duration); ok && err == nil {
+		if seconds, bad := strconv.Atoi(res.Header.Get("Retry-After")); bad == nil && seconds > 0 {
+			*wait = min(time.Duration(seconds)*time.Second, maxModelWait)
+		}
+	}
+	return res, err
+}
+
+// maxModelWait bounds what a server may ask for.
+const maxModelWait = 5 * time.Minute
 
 // Ask implements Model.
 func (m *OpenAI) Ask(ctx context.Context, c Conversation) (Reply, error) {
@@ -37,12 +70,27 @@ func (m *OpenAI) Ask(ctx context.Context, c Conversation) (Reply, error) {
 	for _, t := range c.Tools {
 		req.Tools = append(req.Tools, openai.Tool{Type: openai.ToolTypeFunction, Function: &openai.FunctionDefinition{Name: t.Name, Description: t.Description, Parameters: t.Schema}})
 	}
+	var wait time.Duration
+	ctx = context.WithValue(ctx, waitKey{}, &wait)
+	ask := m.whole
+	if m.streamed {
+		ask = m.stream
+	}
+	reply, err := ask(ctx, req)
+	if err != nil {
+		return Reply{}, modelError(err, wait)
+	}
+	return reply, nil
+}
+
+// whole asks for the answer at once.
+func (m *OpenAI) whole(ctx context.Context, req openai.ChatCompletionRequest) (Reply, error) {
 	res, err := m.client.CreateChatCompletion(ctx, req)
 	if err != nil {
-		return Reply{}, modelError(err)
+		return Reply{}, err
 	}
 	if len(res.Choices) == 0 {
-		return Reply{}, fmt.Errorf("%w: the answer has no choices", ErrModel)
+		return Reply{}, errors.New("the answer has no choices")
 	}
 	choice := res.Choices[0]
 	reply := Reply{Text: choice.Message.Content, Finish: string(choice.FinishReason)}
@@ -50,7 +98,10 @@ func (m *OpenAI) Ask(ctx context.Context, c Conversation) (Reply, error) {
 		reply.Text = choice.Message.Refusal
 	}
 	for _, call := range choice.Message.ToolCalls {
-		reply.Calls = append(reply.Calls, ToolCall{ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments})
+		made := ToolCall{ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments}
+		if made.ID == "" || !slices.Contains(reply.Calls, made) { // the very same block twice is one call
+			reply.Calls = append(reply.Calls, made)
+		}
 	}
 	return reply, nil
 }
@@ -64,7 +115,7 @@ func wireMessage(msg Message) openai.ChatCompletionMessage {
 }
 
 // modelError tells what may be tried again from what may not. The library has three shapes of errors.
-func modelError(err error) error {
+func modelError(err error, wait time.Duration) error {
 	status := 0
 	var api *openai.APIError
 	var request *openai.RequestError
@@ -77,8 +128,9 @@ func modelError(err error) error {
 		return err
 	}
 	wrapped := fmt.Errorf("%w: %w", ErrModel, err)
-	if status == http.StatusTooManyRequests || status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout {
-		return &BusyError{Status: status, Err: wrapped}
+	busy := []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
+	if slices.Contains(busy, status) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return &BusyError{Status: status, After: wait, Err: wrapped}
 	}
 	return wrapped
 }
