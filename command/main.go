@@ -58,7 +58,7 @@ func newApp(code *int) *cli.App {
 			"A model:          notwice run \"pay order 817, 4900 RUB\" --base-url http://127.0.0.1:11434/v1 --model NAME\n" +
 			"Exit codes:       0 confirmed · 1 confirmed failure · 2 usage · 3 not known yet · 5 conflict · 6 journal · 7 not sent · 70 broken invariant · 130 interrupted",
 		HideVersion:     true,
-		HideHelpCommand: false,
+		HideHelpCommand: true, // ours knows pages too
 		Writer:          os.Stdout,
 		ErrWriter:       os.Stderr,
 		ExitErrHandler:  func(*cli.Context, error) {},
@@ -66,7 +66,7 @@ func newApp(code *int) *cli.App {
 		CommandNotFound: nil,
 		Commands: []*cli.Command{
 			demoCommand(code), runCommand(code), callCommand(code), testCommand(code), opsCommand(code), reconcileCommand(code),
-			reviewCommand(code), fakeCommand(), versionCommand(),
+			reviewCommand(code), againCommand(code), approveCommand(code), fakeCommand(), versionCommand(), helpCommand(),
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {

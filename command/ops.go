@@ -3,7 +3,6 @@ package command
 import (
 	"fmt"
 	"os"
-	"os/user"
 	"slices"
 	"strings"
 	"time"
@@ -92,6 +91,9 @@ func stateWord(op journal.Operation) string {
 	if len(op.Flags) > 0 {
 		marks = append(marks, "contradiction")
 	}
+	if op.Question != nil {
+		marks = append(marks, "a question")
+	}
 	if len(marks) == 0 {
 		return string(op.Status)
 	}
@@ -179,10 +181,17 @@ func historyRows(op journal.Operation, events []journal.Event) [][]string {
 		if e.Attempt > 0 {
 			attempt = fmt.Sprint(e.Attempt)
 		}
-		detail := strings.Join(nonEmpty(string(e.Outcome), string(e.Evidence), e.Reason, e.ExternalID, e.Note), " ")
+		detail := strings.Join(nonEmpty(string(e.Outcome), string(e.Evidence), e.Reason, e.ExternalID, by(e.By), e.Note), " ")
 		rows = append(rows, []string{"+" + e.At.Sub(op.Registered).Round(time.Millisecond).String(), e.What, string(e.Status), attempt, toolbox.Visible(detail)})
 	}
 	return rows
+}
+
+func by(who string) string {
+	if who == "" {
+		return ""
+	}
+	return "by " + who
 }
 
 func opsStop(c *cli.Context) error {
@@ -195,15 +204,11 @@ func opsStop(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	who := "a person"
-	if u, err := user.Current(); err == nil {
-		who = u.Username
-	}
 	why := c.String("why")
 	if why == "" {
 		why = "stopped at the command line"
 	}
-	op, stopped, err := tools.Stop(c.Context, op.Key, who, why)
+	op, stopped, err := tools.Stop(c.Context, op.Key, userName(), why)
 	if err != nil {
 		return err
 	}

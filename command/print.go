@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/term"
 
+	"notwice/canonical"
 	"notwice/journal"
 	"notwice/toolbox"
 )
@@ -89,4 +90,32 @@ func progress(format string, args ...any) {
 	if term.IsTerminal(int(os.Stderr.Fd())) {
 		fmt.Fprintf(os.Stderr, format+"\n", args...)
 	}
+}
+
+func orEmpty(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+// argsJSON are arguments with every digit as it is.
+func argsJSON(args map[string]any) any {
+	if args == nil {
+		return nil
+	}
+	text, err := canonical.Plain(args)
+	if err != nil {
+		return nil
+	}
+	return json.RawMessage(text)
+}
+
+// visibleLines is a text of many lines in which nothing is hidden: escape codes and invisible characters show as U+XXXX.
+func visibleLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = toolbox.Visible(strings.TrimSuffix(lines[i], "\r"))
+	}
+	return strings.Join(lines, "\n")
 }

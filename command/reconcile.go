@@ -7,7 +7,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"notwice/journal"
-	"notwice/toolbox"
 )
 
 func reconcileCommand(code *int) *cli.Command {
@@ -111,60 +110,4 @@ func unknowns(c *cli.Context, s *session) ([]journal.Operation, error) {
 		}
 		q.Before = next
 	}
-}
-
-func reviewCommand(*int) *cli.Command {
-	return &cli.Command{
-		Name:  "review",
-		Usage: "show what waits for a person",
-		Subcommands: []*cli.Command{{
-			Name: "list", Usage: "list what waits for a person, the longest waiting first", Flags: []cli.Flag{journalFlag(), jsonFlag(),
-				&cli.IntFlag{Name: "limit", Value: 100, Usage: "at most `N`"}},
-			Action: func(c *cli.Context) error {
-				if c.Int("limit") < 1 || c.Args().Present() {
-					return usagef("review list takes no arguments, and --limit is at least 1")
-				}
-				store, _, err := openStore(c)
-				if err != nil {
-					return err
-				}
-				defer store.Close()
-				ops, err := store.Review(c.Context, c.Int("limit"))
-				if err != nil {
-					return err
-				}
-				printReview(c, ops)
-				return nil
-			},
-		}},
-	}
-}
-
-func printReview(c *cli.Context, ops []journal.Operation) {
-	if c.Bool("json") {
-		list := []any{}
-		for _, op := range ops {
-			list = append(list, operationJSON(op))
-		}
-		printJSON(os.Stdout, map[string]any{"v": 1, "review": list})
-		return
-	}
-	if len(ops) == 0 {
-		fmt.Fprintln(os.Stdout, "nothing waits for a person")
-		return
-	}
-	rows := [][]string{{"NUMBER", "SINCE", "WHAT", "WHY"}}
-	for _, op := range ops {
-		why := "contradictory evidence"
-		if op.Wait != nil {
-			why = op.Wait.Reason + ": " + op.Wait.Note
-		}
-		rows = append(rows, []string{op.Number, local(op.ReviewSince()), toolbox.Title(op), why})
-		if op.Wait != nil {
-			for _, cand := range op.Wait.Candidates {
-				rows = append(rows, []string{"", "", "  candidate " + cand.ID, cand.State + " " + toolbox.Visible(cand.Title)})
-			}
-		}
-	}
-	table(os.Stdout, rows)
 }

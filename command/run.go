@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
 
 	"notwice/agent"
 	"notwice/canonical/strictyaml"
@@ -25,9 +26,12 @@ func runCommand(code *int) *cli.Command {
 			"  notwice run \"pay order 817, 4900 RUB\" --base-url http://127.0.0.1:11434/v1 --model NAME\n" +
 			"  notwice run \"pay order 817\" --model script:answers.yaml\n" +
 			"  notwice run --resume TASK\n" +
+			"  notwice run \"pay order 817\" --stream\n" +
+			"What only a person can decide is asked at the terminal; without one (or with < /dev/null) it waits in the queue: exit code 3.\n" +
 			"The exit code comes from the journal, not from the model's words.",
 		Flags: append(append([]cli.Flag{
 			&cli.StringFlag{Name: "model", Usage: "`NAME` of the model, or script:FILE"},
+			&cli.BoolFlag{Name: "stream", Usage: "ask for answers in pieces; the words appear on stderr as they come, if it is a terminal"},
 			&cli.StringFlag{Name: "base-url", Usage: "`URL` of the endpoint, such as http://127.0.0.1:11434/v1"},
 			&cli.StringFlag{Name: "task", Usage: "`NAME` of the task; the same message under the same name goes on with that turn"},
 			&cli.StringFlag{Name: "resume", Usage: "go on with a `TASK` that was killed"},
@@ -40,7 +44,11 @@ func runCommand(code *int) *cli.Command {
 			if err != nil {
 				return err
 			}
-			model, stop, err := chooseModel(c)
+			cfg, err := readConfig(c)
+			if err != nil {
+				return err
+			}
+			model, stop, err := chooseModel(c, cfg)
 			if err != nil {
 				return err
 			}
@@ -55,8 +63,10 @@ func runCommand(code *int) *cli.Command {
 			}
 			defer s.close()
 			s.due(c.Context)
+			person, end := s.atTheTerminal()
+			defer end()
 			a := agent.New(agent.Options{
-				Toolbox: s.tools, Model: model, Transcript: s.store, Clock: toolbox.RealClock(), System: system, MaxSteps: c.Int("steps"),
+				Person: person, Toolbox: s.tools, Model: model, Transcript: s.store, Clock: toolbox.RealClock(), System: system, MaxSteps: c.Int("steps"),
 				Wait: c.Duration("wait"), Progress: func(line string) { progress("notwice: %s", line) },
 			})
 			fmt.Fprintf(os.Stderr, "notwice: task %s\n", task)
@@ -106,27 +116,43 @@ func readSystem(name string) (string, error) {
 }
 
 // chooseModel is the endpoint that the flags or the environment name.
-func chooseModel(c *cli.Context) (agent.Model, func(), error) {
+func chooseModel(c *cli.Context, cfg config) (agent.Model, func(), error) {
 	none := func() {}
-	first := func(flag, env string) string {
-		if v := c.String(flag); v != "" {
-			return v
-		}
-		return os.Getenv(env)
-	}
-	name, base := first("model", "OPENAI_MODEL"), first("base-url", "OPENAI_BASE_URL")
+	name := firstOf(c.String("model"), os.Getenv("OPENAI_MODEL"), cfg.Model.Name)
+	base := firstOf(c.String("base-url"), os.Getenv("OPENAI_BASE_URL"), cfg.Model.BaseURL)
 	if file, ok := strings.CutPrefix(name, "script:"); ok {
 		server, err := scriptServer(file)
 		if err != nil {
 			return nil, none, err
 		}
-		return agent.NewOpenAI(server.URL()+"/v1", "none", "scripted", nil), func() { server.Close() }, nil
+		return spoken(c, agent.NewOpenAI(server.URL()+"/v1", "none", "scripted", nil)), func() { server.Close() }, nil
 	}
 	if base == "" || name == "" {
 		return nil, none, &failure{code: "no_model", exit: exitUsage, message: "no model is named",
 			meaning: "Nothing was sent.", next: "Give --base-url URL and --model NAME (or OPENAI_BASE_URL and OPENAI_MODEL), or --model script:FILE."}
 	}
-	return agent.NewOpenAI(strings.TrimSuffix(base, "/"), os.Getenv("OPENAI_API_KEY"), name, nil), none, nil
+	return spoken(c, agent.NewOpenAI(strings.TrimSuffix(base, "/"), os.Getenv("OPENAI_API_KEY"), name, nil)), none, nil
+}
+
+// spoken is the model as --stream wants it.
+func spoken(c *cli.Context, m *agent.OpenAI) agent.Model {
+	if !c.Bool("stream") {
+		return m
+	}
+	return m.Streamed(func(piece string) {
+		if term.IsTerminal(int(os.Stderr.Fd())) {
+			fmt.Fprint(os.Stderr, visibleLines(piece))
+		}
+	})
+}
+
+func firstOf(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
 }
 
 // scriptServer plays a script of answers as a model endpoint on loopback.
@@ -148,7 +174,7 @@ func scriptServer(name string) (*fakeprovider.Server, error) {
 
 func printOutcome(w io.Writer, out agent.Outcome) {
 	if out.Text != "" {
-		fmt.Fprintln(w, out.Text)
+		fmt.Fprintln(w, visibleLines(out.Text))
 	}
 	if len(out.Receipts) == 0 {
 		fmt.Fprintln(w, "-- receipt: nothing was done")

@@ -29,6 +29,7 @@ func jsonFlag() cli.Flag {
 
 func providerFlags() []cli.Flag {
 	return []cli.Flag{
+		configFlag(),
 		&cli.StringFlag{Name: "provider", Usage: "`URL` of the provider (default: NOTWICE_PROVIDER, else a fake one inside this process)"},
 		&cli.StringFlag{Name: "fault", Usage: "arm the fake provider inside this process with a fault `NAME`, such as commit_then_timeout, or a fault as JSON"},
 	}
@@ -40,6 +41,8 @@ type session struct {
 	tools *toolbox.Toolbox
 	fake  *fakeprovider.Server // nil: another process is the provider
 	path  string
+	cfg   config
+	notes notifier
 	stop  func()
 }
 
@@ -91,11 +94,15 @@ func openSession(c *cli.Context, faultsFor ...string) (*session, error) {
 			return nil, usagef("--fault arms the fake provider inside this process; arm the one at %s over its /_control/faults", address)
 		}
 	}
+	cfg, err := readConfig(c)
+	if err != nil {
+		return nil, err
+	}
 	store, path, err := openStore(c)
 	if err != nil {
 		return nil, err
 	}
-	s := &session{store: store, path: path, stop: suspendGuard(store)}
+	s := &session{store: store, path: path, cfg: cfg, notes: notifier{command: cfg.Notify}, stop: suspendGuard(store)}
 	place := ""
 	if address == "" {
 		if err := s.startFake(c, faultsFor); err != nil {
@@ -163,13 +170,15 @@ func faultPlace(tool, fault string) string {
 }
 
 func (s *session) addTools(ctx context.Context, base, place string) (err error) {
-	s.tools, err = toolbox.New(ctx, toolbox.Options{Journal: s.store, Log: func(line string) { fmt.Fprintln(os.Stderr, "notwice:", line) }})
+	s.tools, err = toolbox.New(ctx, toolbox.Options{
+		Journal: s.store, Notify: s.notes.tell, Log: func(line string) { fmt.Fprintln(os.Stderr, "notwice:", line) },
+	})
 	if err != nil {
 		return err
 	}
 	wire := httptool.NewTransport()
 	for _, name := range demo.Names() {
-		tool, err := demo.Tool(name, base, place, wire, nil)
+		tool, err := demo.Tool(name, base, place, wire, s.cfg.lay(name))
 		if err == nil {
 			err = s.tools.Add(tool)
 		}
@@ -203,6 +212,7 @@ func (s *session) close() {
 		s.tools.Drain(context.Background())
 		s.tools.Close()
 	}
+	s.notes.running.Wait()
 	s.stop()
 	s.store.Close()
 	if s.fake != nil {
