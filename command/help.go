@@ -2,7 +2,6 @@ package command
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/urfave/cli/v2"
 
@@ -19,7 +18,7 @@ func helpCommand() *cli.Command {
 			case len(words) == 0:
 				return cli.ShowAppHelp(c)
 			case len(words) == 1 && words[0] == "unknown":
-				fmt.Fprint(os.Stdout, docs.Unknown)
+				fmt.Fprint(c.App.Writer, docs.Unknown)
 				return nil
 			}
 			return c.App.RunContext(c.Context, append(append([]string{c.App.Name}, words...), "--help"))

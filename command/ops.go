@@ -61,7 +61,7 @@ func opsList(c *cli.Context) error {
 		for _, op := range ops {
 			list = append(list, operationJSON(op))
 		}
-		printJSON(os.Stdout, map[string]any{"v": 1, "operations": list, "next": orNull(string(next))})
+		printJSON(c.App.Writer, map[string]any{"v": 1, "operations": list, "next": orNull(string(next))})
 		return nil
 	}
 	rows := [][]string{{"NUMBER", "STATE", "WHAT", "EXTERNAL ID", "REGISTERED"}}
@@ -72,7 +72,7 @@ func opsList(c *cli.Context) error {
 		fmt.Fprintln(os.Stderr, "notwice: no operations")
 		return nil
 	}
-	table(os.Stdout, rows)
+	table(c.App.Writer, rows)
 	if next != "" {
 		fmt.Fprintf(os.Stderr, "notwice: there are more; go on with --before %s\n", next)
 	}
@@ -134,7 +134,7 @@ func opsShow(c *cli.Context, code *int) error {
 	}
 	defer store.Close()
 	if c.Bool("json") {
-		printJSON(os.Stdout, map[string]any{"v": 1, "operation": operationJSON(op)})
+		printJSON(c.App.Writer, map[string]any{"v": 1, "operation": operationJSON(op)})
 		return nil
 	}
 	rows := [][]string{
@@ -151,7 +151,7 @@ func opsShow(c *cli.Context, code *int) error {
 	for _, f := range op.Flags {
 		rows = append(rows, []string{"contradiction", local(f.At) + " " + f.What})
 	}
-	table(os.Stdout, rows)
+	table(c.App.Writer, rows)
 	return nil
 }
 
@@ -166,10 +166,10 @@ func opsHistory(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("json") {
-		printJSON(os.Stdout, map[string]any{"v": 1, "operation": operationJSON(op), "events": events})
+		printJSON(c.App.Writer, map[string]any{"v": 1, "operation": operationJSON(op), "events": events})
 		return nil
 	}
-	table(os.Stdout, historyRows(op, events))
+	table(c.App.Writer, historyRows(op, events))
 	return nil
 }
 
@@ -217,6 +217,6 @@ func opsStop(c *cli.Context) error {
 			meaning: "Only an operation that nothing has sent can be stopped; this one stays as it is."}
 	}
 	r := tools.Report(op)
-	printAnswer(os.Stdout, r, c.Bool("json"))
+	printAnswer(c.App.Writer, r, c.Bool("json"))
 	return nil
 }

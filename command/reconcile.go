@@ -2,7 +2,6 @@ package command
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/urfave/cli/v2"
 
@@ -43,7 +42,7 @@ func reconcileOne(c *cli.Context, s *session, code *int) error {
 		return err
 	}
 	r := s.tools.Report(op)
-	printAnswer(os.Stdout, r, c.Bool("json"))
+	printAnswer(c.App.Writer, r, c.Bool("json"))
 	*code = r.Word.Exit()
 	return nil
 }
@@ -79,14 +78,14 @@ func reconcileDue(c *cli.Context, s *session, code *int) error {
 	for _, op := range open {
 		r := s.tools.Report(op)
 		if !c.Bool("json") {
-			printAnswer(os.Stdout, r, false)
+			printAnswer(c.App.Writer, r, false)
 		}
 		list = append(list, answerJSON(r))
 	}
 	if c.Bool("json") {
-		printJSON(os.Stdout, map[string]any{"v": 1, "worked_on": done, "open": list})
+		printJSON(c.App.Writer, map[string]any{"v": 1, "worked_on": done, "open": list})
 	} else {
-		fmt.Fprintf(os.Stdout, "%d operations worked on, %d still open\n", done, len(open))
+		fmt.Fprintf(c.App.Writer, "%d operations worked on, %d still open\n", done, len(open))
 		s.waiting(c.Context)
 	}
 	if len(open) > 0 {

@@ -3,7 +3,6 @@ package command
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -85,11 +84,11 @@ func printReview(c *cli.Context, ops []journal.Operation) {
 		for _, op := range ops {
 			list = append(list, operationJSON(op))
 		}
-		printJSON(os.Stdout, map[string]any{"v": 1, "review": list})
+		printJSON(c.App.Writer, map[string]any{"v": 1, "review": list})
 		return
 	}
 	if len(ops) == 0 {
-		fmt.Fprintln(os.Stdout, "nothing waits for a person")
+		fmt.Fprintln(c.App.Writer, "nothing waits for a person")
 		return
 	}
 	rows := [][]string{{"NUMBER", "SINCE", "WHAT", "WHY"}}
@@ -101,7 +100,7 @@ func printReview(c *cli.Context, ops []journal.Operation) {
 			}
 		}
 	}
-	table(os.Stdout, rows)
+	table(c.App.Writer, rows)
 }
 
 func whyItWaits(op journal.Operation) string {
@@ -136,11 +135,11 @@ func reviewShow(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("json") {
-		printJSON(os.Stdout, map[string]any{"v": 1, "operation": d.json()})
+		printJSON(c.App.Writer, map[string]any{"v": 1, "operation": d.json()})
 		return nil
 	}
-	d.write(os.Stdout)
-	d.writeChoices(os.Stdout)
+	d.write(c.App.Writer)
+	d.writeChoices(c.App.Writer)
 	return nil
 }
 
@@ -151,6 +150,9 @@ func decideFrom(c *cli.Context, code *int, decision string, args int) error {
 	}
 	if decision != "" && !slices.Contains(policy.Decisions, decision) {
 		return usagef("%q is no decision; there are %s", decision, strings.Join(policy.Decisions, ", "))
+	}
+	if err := notNegative(c, "for", "wait"); err != nil {
+		return err
 	}
 	p, err := findPerson(c)
 	if err != nil {
@@ -181,9 +183,9 @@ func decideFrom(c *cli.Context, code *int, decision string, args int) error {
 	if err != nil {
 		return ruled(err)
 	}
-	printAnswer(os.Stdout, r, c.Bool("json"))
+	printAnswer(c.App.Writer, r, c.Bool("json"))
 	if ruling.Decision == policy.Again && !c.Bool("json") {
-		fmt.Fprintln(os.Stdout, "  Leave is given, once and for a day: the next call of exactly this request does it again under a new key.")
+		fmt.Fprintln(c.App.Writer, "  Leave is given, once and for a day: the next call of exactly this request does it again under a new key.")
 	}
 	*code = exitOf(ruling.Decision, r)
 	return nil

@@ -40,6 +40,12 @@ func runCommand(code *int) *cli.Command {
 			&cli.DurationFlag{Name: "wait", Value: 10 * time.Second, Usage: "patience of each tool call"},
 		}, providerFlags()...), journalFlag(), jsonFlag()),
 		Action: func(c *cli.Context) error {
+			if err := notNegative(c, "wait"); err != nil {
+				return err
+			}
+			if c.Int("steps") < 1 {
+				return usagef("--steps is at least 1")
+			}
 			task, message, err := whatToRun(c)
 			if err != nil {
 				return err
@@ -72,15 +78,15 @@ func runCommand(code *int) *cli.Command {
 			fmt.Fprintf(os.Stderr, "notwice: task %s\n", task)
 			out, err := a.Turn(c.Context, task, message)
 			if err != nil && len(out.Receipts) > 0 && !c.Bool("json") {
-				printOutcome(os.Stdout, out)
+				printOutcome(c.App.Writer, out)
 			}
 			if err != nil {
 				return fmt.Errorf("task %s: %w", task, err)
 			}
 			if c.Bool("json") {
-				printJSON(os.Stdout, outcomeJSON(out))
+				printJSON(c.App.Writer, outcomeJSON(out))
 			} else {
-				printOutcome(os.Stdout, out)
+				printOutcome(c.App.Writer, out)
 				s.waiting(c.Context)
 			}
 			*code = out.Exit

@@ -316,6 +316,26 @@ func (l *Limits) UnmarshalNode(n *strictyaml.Node) error {
 	return nil
 }
 
+// aboveZero refuses knobs that say nothing at zero: an attempt without time, a retry without a pause.
+func aboveZero(n *strictyaml.Node, paths ...string) error {
+	for _, path := range paths {
+		at := n
+		for name := range strings.SplitSeq(path, ".") {
+			if at != nil {
+				at = at.Get(name)
+			}
+		}
+		if at == nil {
+			continue
+		}
+		var d strictyaml.Duration
+		if number, ok := at.Value.(canonical.Number); ok && canonical.CompareDecimal(string(number), "0") <= 0 || d.UnmarshalNode(at) == nil && d <= 0 {
+			return at.Errorf("%s is more than zero", path)
+		}
+	}
+	return nil
+}
+
 // Override lays an entry of tool_policy over the facts; it wins over the tool's own knobs.
 func (f Facts) Override(o policy.Override) Facts {
 	if o.UnknownAfterSeconds != nil {
@@ -363,6 +383,10 @@ func (f Facts) Lay(n *strictyaml.Node, profile bool) (Facts, error) {
 		f.Lookup = &l
 	}
 	if err := strictyaml.Decode(n, &f); err != nil {
+		return f, err
+	}
+	if err := aboveZero(n, "deadline", "unknown_after", "send_within", "retention", "repeat_window", "max_attempts", "backoff.first", "backoff.max",
+		"lookup.deadline", "lookup.misses", "lookup.backoff.first", "lookup.backoff.max"); err != nil {
 		return f, err
 	}
 	if profile {

@@ -157,6 +157,10 @@ func (t *Tool) exchange(ctx context.Context, w wire, before func() error) (answe
 		return answer{}, g, err
 	}
 	defer res.Body.Close()
+	if res.StatusCode < 200 { // the connection was handed over: there is no answer to read, and nothing would end the reading
+		return answer{}, g, fmt.Errorf("status %d is no answer: %w", res.StatusCode, io.ErrUnexpectedEOF)
+	}
+	defer context.AfterFunc(ctx, func() { res.Body.Close() })()
 	a := answer{status: res.StatusCode, header: res.Header}
 	a.text, err = io.ReadAll(io.LimitReader(res.Body, maxBody+1))
 	if err != nil {
