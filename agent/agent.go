@@ -18,7 +18,7 @@ type Options struct {
 	Transcript Transcript
 	Clock      toolbox.Clock
 	System     string        // the prompt; empty: DefaultSystem
-	MaxSteps   int           // model answers in a turn; 0: 20
+	MaxSteps   int           // model answers in a turn; below 1: 20
 	Wait       time.Duration // patience of each tool call
 	Account    string        // empty: the tools' own
 	Progress   func(line string)
@@ -42,7 +42,7 @@ func New(o Options) *Agent {
 	if o.System == "" {
 		o.System = DefaultSystem
 	}
-	if o.MaxSteps == 0 {
+	if o.MaxSteps < 1 {
 		o.MaxSteps = 20
 	}
 	if o.Progress == nil {
@@ -142,6 +142,11 @@ func (a *Agent) tools(ctx context.Context, l *log, answer entry, at int) error {
 		a.o.Progress("calling " + call.Name)
 		r := a.call(answer, call)
 		if r.Word == "" {
+			if call.Name == checkName {
+				r = a.check(ctx, call)
+			}
+		}
+		if r.Word == "" {
 			made := toolbox.Call{
 				Tool: call.Name, Arguments: []byte(call.Arguments), Task: l.task, Turn: turn, Wait: a.o.Wait, Account: a.o.Account,
 				Position: strings.Join([]string{l.task, strconv.Itoa(at), strconv.Itoa(i)}, "/"),
@@ -168,8 +173,7 @@ func (a *Agent) tools(ctx context.Context, l *log, answer entry, at int) error {
 // call refuses what cannot be a whole call: an answer that was cut off may have lost the end of its arguments.
 func (a *Agent) call(answer entry, call ToolCall) toolbox.Result {
 	if answer.Finish == "length" {
-		return toolbox.Result{Word: toolbox.InvalidCall, Tool: call.Name,
-			Message: "INVALID CALL: the answer was cut off at the length limit, so the call may be incomplete. Nothing was sent and nothing was recorded."}
+		return toolbox.CutOff(call.Name)
 	}
 	return toolbox.Result{}
 }
@@ -179,30 +183,44 @@ func (a *Agent) views() []ToolView {
 	for _, d := range a.o.Toolbox.Tools() {
 		views = append(views, ToolView{Name: d.Name, Description: d.Description, Schema: d.ModelSchema()})
 	}
-	return views
+	return append(views, ToolView{Name: checkName, Description: checkDescription, Schema: checkSchema})
+}
+
+// check_operation is the one tool of ours that the model sees: it looks, and changes nothing.
+const (
+	checkName        = "check_operation"
+	checkDescription = "Look at an operation that was not confirmed, by the number that its answer gave. It sends nothing and changes nothing."
+)
+
+var checkSchema = map[string]any{"type": "object", "additionalProperties": false, "required": []string{"number"},
+	"properties": map[string]any{"number": map[string]any{"type": "string", "description": "Operation number, such as 20260302-ABCDEFGHIJ"}}}
+
+func (a *Agent) check(ctx context.Context, call ToolCall) toolbox.Result {
+	return a.o.Toolbox.Check(ctx, []byte(call.Arguments))
 }
 
 // outcome reads the receipts of a turn from the journal.
 func (a *Agent) outcome(ctx context.Context, l *log, text string) Outcome {
 	out := Outcome{Task: l.task, Text: text}
 	_, from := l.turn()
-	seen := map[string]bool{}
+	seen, unfinished := map[string]bool{}, map[string]int{}
 	for _, e := range l.entries[min(from, len(l.entries)):] {
 		if e.Kind != "tool" {
 			continue
 		}
 		out.Words = append(out.Words, e.Word)
-		if e.Number == "" {
-			out.Exit = worse(out.Exit, e.Exit)
+		name := l.entries[e.Message].Calls[e.Call].Name
+		if unfinished[name] = e.Exit; e.Number == "" { // a read, or a call that was refused: the last one of a tool counts
 			continue
 		}
+		delete(unfinished, name)
 		if seen[e.Number] && e.Word != string(toolbox.ConflictWord) {
 			continue
 		}
 		seen[e.Number] = true
 		r, err := a.o.Toolbox.Show(ctx, e.Number)
 		if err != nil {
-			out.Exit = worse(out.Exit, 6)
+			out.Exit = Worse(out.Exit, 6)
 			continue
 		}
 		out.Receipts = append(out.Receipts, r)
@@ -210,7 +228,10 @@ func (a *Agent) outcome(ctx context.Context, l *log, text string) Outcome {
 		if e.Word == string(toolbox.ConflictWord) {
 			exit = e.Exit
 		}
-		out.Exit = worse(out.Exit, exit)
+		out.Exit = Worse(out.Exit, exit)
+	}
+	for _, exit := range unfinished {
+		out.Exit = Worse(out.Exit, exit)
 	}
 	return out
 }
@@ -218,7 +239,8 @@ func (a *Agent) outcome(ctx context.Context, l *log, text string) Outcome {
 // severity orders exit codes: what a host must not overlook comes first.
 var severity = []int{0, 2, 7, 1, 5, 3, 6}
 
-func worse(a, b int) int {
+// Worse is the exit code that must not be overlooked: of what is not known rather than of what failed.
+func Worse(a, b int) int {
 	rank := func(code int) int {
 		for i, c := range severity {
 			if c == code {

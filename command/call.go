@@ -39,6 +39,9 @@ func callCommand(code *int) *cli.Command {
 			if err := notNegative(c, "timeout", "wait"); err != nil {
 				return err
 			}
+			if c.IsSet("task") && c.String("task") == "" {
+				return usagef("the name of the task is empty")
+			}
 			s, err := openSession(c, name)
 			if err != nil {
 				return err
@@ -100,7 +103,11 @@ func callArguments(c *cli.Context, tools *toolbox.Toolbox, name string) ([]byte,
 	case c.String("args-file") == "-":
 		return io.ReadAll(io.LimitReader(os.Stdin, canonical.MaxSize+1))
 	case c.IsSet("args-file"):
-		return os.ReadFile(c.String("args-file"))
+		data, err := os.ReadFile(c.String("args-file"))
+		if err != nil {
+			return nil, usagef("--args-file: %v", err)
+		}
+		return data, nil
 	}
 	return pairArguments(tools, name, pairs)
 }

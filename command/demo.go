@@ -278,8 +278,8 @@ func (d *show) runKills(ctx context.Context) error {
 			d.lost++
 		}
 	}
-	d.say("\nThe same story in a child process, killed (kill -9) before and after every call of")
-	d.say("journal, wire, clock and model, started again, and recovered:")
+	d.say("\nThe same story in a child process, killed (kill -9) before and after")
+	d.say("every call of journal, wire, clock and model, started again, recovered:")
 	d.say("  %d kill points   %d duplicate payments   %d lost", d.points, d.duplicates, d.lost)
 	return nil
 }

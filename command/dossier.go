@@ -71,10 +71,10 @@ func (d dossier) write(w io.Writer) {
 		rows = append(rows, []string{"  external id", toolbox.Visible(op.ExternalID)})
 	}
 	if op.Wait != nil {
-		rows = append(rows, []string{"  waits for", op.Wait.Reason + ": " + toolbox.Visible(op.Wait.Note)}, []string{"  since", d.ago(op.Wait.Since)})
+		rows = append(rows, []string{"  waits for", op.Wait.Reason + ": " + toolbox.WaitText(*op.Wait)}, []string{"  since", d.ago(op.Wait.Since)})
 	}
 	for _, f := range op.Flags {
-		rows = append(rows, []string{"  contradiction", toolbox.Visible(f.What) + ", " + d.ago(f.At)})
+		rows = append(rows, []string{"  contradiction", toolbox.FlagText(f) + ", " + d.ago(f.At)})
 	}
 	if r := op.Ruling; r != nil {
 		rows = append(rows, []string{"  decided before", fmt.Sprintf("%s by %s, %s %s", r.Decision, toolbox.Visible(r.By), d.ago(r.At), toolbox.Visible(r.Why))})

@@ -28,6 +28,7 @@ func fakeCommand() *cli.Command {
 			&cli.StringFlag{Name: "key", Value: "honoured", Usage: "honoured, ignored or none: what becomes of keys"},
 			&cli.DurationFlag{Name: "forget-after", Usage: "how long a key is remembered (default: for ever)"},
 			&cli.DurationFlag{Name: "search-lag", Usage: "how long new objects stay invisible to searches"},
+			jsonFlag(),
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
@@ -37,7 +38,11 @@ func fakeCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.App.Writer, "%s\n", server.URL())
+			if c.Bool("json") {
+				printJSON(c.App.Writer, map[string]any{"v": 1, "url": server.URL()})
+			} else {
+				fmt.Fprintln(c.App.Writer, server.URL())
+			}
 			fmt.Fprintf(os.Stderr, "notwice: the fake provider listens; end it with Ctrl-C\n")
 			<-c.Context.Done()
 			return server.Close()

@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -21,6 +22,14 @@ func helpCommand() *cli.Command {
 				fmt.Fprint(c.App.Writer, docs.Unknown)
 				return nil
 			}
+			for commands := c.App.Commands; len(words) > 0; words = words[1:] {
+				at := slices.IndexFunc(commands, func(cmd *cli.Command) bool { return cmd.HasName(words[0]) })
+				if at < 0 {
+					return usagef("there is no help for %q; notwice help shows what there is", words[0])
+				}
+				commands = commands[at].Subcommands
+			}
+			words = c.Args().Slice()
 			return c.App.RunContext(c.Context, append(append([]string{c.App.Name}, words...), "--help"))
 		},
 	}

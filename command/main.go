@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -69,7 +70,7 @@ func newApp(code *int) *cli.App {
 		OnUsageError:    usageError,
 		CommandNotFound: nil,
 		Commands: []*cli.Command{
-			demoCommand(code), runCommand(code), callCommand(code), testCommand(code), opsCommand(code), reconcileCommand(code),
+			demoCommand(code), runCommand(code), callCommand(code), testCommand(code), opsCommand(), reconcileCommand(code),
 			reviewCommand(code), againCommand(code), approveCommand(code), fakeCommand(), versionCommand(), helpCommand(),
 		},
 		Action: func(c *cli.Context) error {
@@ -119,7 +120,7 @@ func reorder(app *cli.App, args []string) ([]string, error) {
 			at := slices.IndexFunc(known, func(f cli.Flag) bool { return slices.Contains(names(f), name) })
 			if at < 0 {
 				if name != "help" && name != "h" && name != "generate-bash-completion" {
-					return nil, usagef("there is no flag %s here; see notwice %s --help", arg, strings.Join(path, " "))
+					return nil, unknownFlag(arg, path, rest, commands)
 				}
 				continue
 			}
@@ -146,17 +147,27 @@ func reorder(app *cli.App, args []string) ([]string, error) {
 	return append(out, rest...), nil
 }
 
+// unknownFlag blames the word that is wrong: a flag is unknown also because its command is.
+func unknownFlag(flag string, path, rest []string, commands []*cli.Command) error {
+	where := strings.Join(append([]string{"notwice"}, path...), " ")
+	if len(rest) > 0 && len(commands) > 0 {
+		return usagef("%s has no command %q; see %s --help", where, rest[0], where)
+	}
+	return usagef("there is no flag %s here; see %s --help", flag, where)
+}
+
 // failure is an error for a person: what happened, what it means for the outside world, what to do next.
 type failure struct {
 	code                   string
 	exit                   int
 	message, meaning, next string
+	more                   map[string]any // further facts for programs
 }
 
 func (f *failure) Error() string { return f.message }
 
 func usagef(format string, args ...any) error {
-	return &failure{code: "usage", exit: exitUsage, message: fmt.Sprintf(format, args...), meaning: "Nothing was sent and nothing was recorded."}
+	return &failure{code: "usage", exit: exitUsage, message: fmt.Sprintf(format, args...), meaning: "Nothing was sent and nothing was recorded.", next: "notwice help shows what there is."}
 }
 
 // report prints an error and returns its exit code.
@@ -166,8 +177,10 @@ func report(err error, asJSON bool, stdout, stderr io.Writer) int {
 		f = explain(err)
 	}
 	if asJSON {
-		printJSON(stdout, map[string]any{"v": 1, "error": map[string]any{
-			"code": f.code, "message": f.message, "meaning": orNull(f.meaning), "next": orNull(f.next)}})
+		object := map[string]any{"v": 1, "error": map[string]any{
+			"code": f.code, "message": f.message, "meaning": orNull(f.meaning), "next": orNull(f.next)}}
+		maps.Copy(object, f.more)
+		printJSON(stdout, object)
 		return f.exit
 	}
 	fmt.Fprintf(stderr, "notwice: %s [%s]\n", f.message, f.code)

@@ -10,12 +10,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"notwice/journal"
-	"notwice/journal/boltjournal"
 	"notwice/toolbox"
 )
 
-func opsCommand(code *int) *cli.Command {
-	one := []cli.Flag{journalFlag(), jsonFlag()}
+func opsCommand() *cli.Command {
+	one := []cli.Flag{configFlag(), journalFlag(), jsonFlag()}
 	return &cli.Command{
 		Name:  "ops",
 		Usage: "show operations of the journal",
@@ -28,7 +27,7 @@ func opsCommand(code *int) *cli.Command {
 				&cli.StringFlag{Name: "task", Usage: "only this `TASK`"},
 				&cli.IntFlag{Name: "limit", Value: 50, Usage: "at most `N`"},
 				&cli.StringFlag{Name: "before", Usage: "go on behind this `KEY`"})},
-			{Name: "show", Usage: "show one operation", ArgsUsage: "KEY", Flags: one, Action: func(c *cli.Context) error { return opsShow(c, code) }},
+			{Name: "show", Usage: "show one operation", ArgsUsage: "KEY", Flags: one, Action: opsShow},
 			{Name: "history", Usage: "show everything that happened to one operation", ArgsUsage: "KEY", Flags: one, Action: opsHistory},
 			{Name: "stop", Usage: "end an operation that nothing has sent", ArgsUsage: "KEY", Action: opsStop, Flags: append(slices.Clone(one),
 				&cli.StringFlag{Name: "why", Usage: "the reason, for the history"})},
@@ -37,7 +36,7 @@ func opsCommand(code *int) *cli.Command {
 }
 
 func opsList(c *cli.Context) error {
-	q := journal.Query{Tool: c.String("tool"), Task: c.String("task"), Limit: c.Int("limit"), Before: journal.Key(c.String("before"))}
+	q := journal.Query{Tool: c.String("tool"), Task: c.String("task"), Limit: c.Int("limit")}
 	for _, s := range c.StringSlice("status") {
 		if !slices.Contains(journal.Statuses(), journal.Status(s)) {
 			return usagef("--status %q: the states are pending, in_progress, unknown, succeeded, failed_final", s)
@@ -47,12 +46,19 @@ func opsList(c *cli.Context) error {
 	if q.Limit < 1 || c.Args().Present() {
 		return usagef("ops list takes no arguments, and --limit is at least 1")
 	}
-	store, _, err := openStore(c)
+	s, err := openReader(c)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	ops, next, err := store.List(c.Context, q)
+	defer s.close()
+	if before := c.String("before"); before != "" {
+		op, err := s.tools.Find(c.Context, before)
+		if err != nil {
+			return err
+		}
+		q.Before = op.Key
+	}
+	ops, next, err := s.store.List(c.Context, q)
 	if err != nil {
 		return err
 	}
@@ -107,32 +113,29 @@ func dash(s string) string {
 	return toolbox.Visible(s)
 }
 
-// oneOperation opens the journal and finds the operation that the argument names.
-func oneOperation(c *cli.Context) (*boltjournal.Store, journal.Operation, error) {
+// oneOperation opens the journal and finds the operation that the argument names. The session is the caller's to close.
+func oneOperation(c *cli.Context) (*session, journal.Operation, error) {
 	if c.NArg() != 1 {
 		return nil, journal.Operation{}, usagef("which operation? give its key, its number, or a unique beginning")
 	}
-	store, _, err := openStore(c)
+	s, err := openReader(c)
 	if err != nil {
 		return nil, journal.Operation{}, err
 	}
-	tools, err := toolbox.New(c.Context, toolbox.Options{Journal: store})
-	if err == nil {
-		var op journal.Operation
-		if op, err = tools.Find(c.Context, c.Args().First()); err == nil {
-			return store, op, nil
-		}
+	op, err := s.tools.Find(c.Context, c.Args().First())
+	if err != nil {
+		s.close()
+		return nil, op, err
 	}
-	store.Close()
-	return nil, journal.Operation{}, err
+	return s, op, nil
 }
 
-func opsShow(c *cli.Context, code *int) error {
-	store, op, err := oneOperation(c)
+func opsShow(c *cli.Context) error {
+	s, op, err := oneOperation(c)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer s.close()
 	if c.Bool("json") {
 		printJSON(c.App.Writer, map[string]any{"v": 1, "operation": operationJSON(op)})
 		return nil
@@ -143,25 +146,25 @@ func opsShow(c *cli.Context, code *int) error {
 		{"attempts", fmt.Sprint(op.AttemptCount)}, {"task", op.Task}, {"registered", local(op.Registered)}, {"ended", local(op.Ended)}, {"due", local(op.Due)},
 	}
 	if op.Wait != nil {
-		rows = append(rows, []string{"waits since", local(op.Wait.Since)}, []string{"waits for", op.Wait.Reason + ": " + op.Wait.Note})
+		rows = append(rows, []string{"waits since", local(op.Wait.Since)}, []string{"waits for", op.Wait.Reason + ": " + toolbox.WaitText(*op.Wait)})
 		for _, cand := range op.Wait.Candidates {
 			rows = append(rows, []string{"candidate", cand.ID + " " + cand.State + " " + toolbox.Visible(cand.Title)})
 		}
 	}
 	for _, f := range op.Flags {
-		rows = append(rows, []string{"contradiction", local(f.At) + " " + f.What})
+		rows = append(rows, []string{"contradiction", local(f.At) + " " + toolbox.FlagText(f)})
 	}
 	table(c.App.Writer, rows)
 	return nil
 }
 
 func opsHistory(c *cli.Context) error {
-	store, op, err := oneOperation(c)
+	s, op, err := oneOperation(c)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	events, err := store.History(c.Context, op.Key)
+	defer s.close()
+	events, err := s.store.History(c.Context, op.Key)
 	if err != nil {
 		return err
 	}
@@ -195,20 +198,16 @@ func by(who string) string {
 }
 
 func opsStop(c *cli.Context) error {
-	store, op, err := oneOperation(c)
+	s, op, err := oneOperation(c)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	tools, err := toolbox.New(c.Context, toolbox.Options{Journal: store})
-	if err != nil {
-		return err
-	}
+	defer s.close()
 	why := c.String("why")
 	if why == "" {
 		why = "stopped at the command line"
 	}
-	op, stopped, err := tools.Stop(c.Context, op.Key, userName(), why)
+	op, stopped, err := s.tools.Stop(c.Context, op.Key, userName(), why)
 	if err != nil {
 		return err
 	}
@@ -216,7 +215,7 @@ func opsStop(c *cli.Context) error {
 		return &failure{code: "not_stoppable", exit: exitUsage, message: fmt.Sprintf("%s is %s", toolbox.Title(op), op.Status),
 			meaning: "Only an operation that nothing has sent can be stopped; this one stays as it is."}
 	}
-	r := tools.Report(op)
+	r := s.tools.Report(op)
 	printAnswer(c.App.Writer, r, c.Bool("json"))
 	return nil
 }

@@ -25,10 +25,10 @@ func reviewCommand(code *int) *cli.Command {
 			"  notwice review list\n  notwice review show 20260302-ABCDEFGHIJ\n  notwice review decide 20260302-ABCDEFGHIJ happened --external-id pay_17 --why \"bank statement\"\n" +
 			"See notwice help unknown.",
 		Subcommands: []*cli.Command{
-			{Name: "list", Usage: "list what waits for a person, the longest waiting first", Action: reviewList, Flags: []cli.Flag{journalFlag(), jsonFlag(),
+			{Name: "list", Usage: "list what waits for a person, the longest waiting first", Action: reviewList, Flags: []cli.Flag{configFlag(), journalFlag(), jsonFlag(),
 				&cli.IntFlag{Name: "limit", Value: 100, Usage: "at most `N`"}}},
 			{Name: "show", Usage: "show one operation as it is decided about: what would be sent, what is known, what each decision means", ArgsUsage: "KEY",
-				Action: reviewShow, Flags: append(providerFlags(), journalFlag(), jsonFlag())},
+				Action: reviewShow, Flags: []cli.Flag{configFlag(), journalFlag(), jsonFlag()}},
 			{Name: "decide", Usage: "decide about one operation: " + strings.Join(policy.Decisions, ", "), ArgsUsage: "KEY [DECISION]", Flags: decide,
 				Action: func(c *cli.Context) error { return decideFrom(c, code, c.Args().Get(1), 2) }},
 		},
@@ -65,12 +65,12 @@ func reviewList(c *cli.Context) error {
 	if c.Int("limit") < 1 || c.Args().Present() {
 		return usagef("review list takes no arguments, and --limit is at least 1")
 	}
-	store, _, err := openStore(c)
+	s, err := openReader(c)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	ops, err := store.Review(c.Context, c.Int("limit"))
+	defer s.close()
+	ops, err := s.store.Review(c.Context, c.Int("limit"))
 	if err != nil {
 		return err
 	}
@@ -106,9 +106,9 @@ func printReview(c *cli.Context, ops []journal.Operation) {
 func whyItWaits(op journal.Operation) string {
 	switch q := op.Question; {
 	case op.Wait != nil:
-		return op.Wait.Reason + ": " + toolbox.Visible(op.Wait.Note)
+		return op.Wait.Reason + ": " + toolbox.WaitText(*op.Wait)
 	case len(op.Flags) > 0:
-		return "contradictory evidence: " + toolbox.Visible(op.Flags[0].What)
+		return "contradictory evidence: " + toolbox.FlagText(op.Flags[0])
 	case q != nil && q.Kind == "repeat":
 		return "asked for again, long after it ended: the same, or again?"
 	case q != nil:
@@ -118,18 +118,11 @@ func whyItWaits(op journal.Operation) string {
 }
 
 func reviewShow(c *cli.Context) error {
-	if c.NArg() != 1 {
-		return usagef("which operation? give its key, its number, or a unique beginning")
-	}
-	s, err := openSession(c)
+	s, op, err := oneOperation(c)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	op, err := s.tools.Find(c.Context, c.Args().First())
-	if err != nil {
-		return err
-	}
 	d, err := newDossier(s.tools, op, time.Now())
 	if err != nil {
 		return err

@@ -2,8 +2,10 @@ package command
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -39,65 +41,90 @@ func runCommand(code *int) *cli.Command {
 			&cli.IntFlag{Name: "steps", Value: 20, Usage: "at most `N` answers of the model"},
 			&cli.DurationFlag{Name: "wait", Value: 10 * time.Second, Usage: "patience of each tool call"},
 		}, providerFlags()...), journalFlag(), jsonFlag()),
-		Action: func(c *cli.Context) error {
-			if err := notNegative(c, "wait"); err != nil {
-				return err
-			}
-			if c.Int("steps") < 1 {
-				return usagef("--steps is at least 1")
-			}
-			task, message, err := whatToRun(c)
-			if err != nil {
-				return err
-			}
-			cfg, err := readConfig(c)
-			if err != nil {
-				return err
-			}
-			model, stop, err := chooseModel(c, cfg)
-			if err != nil {
-				return err
-			}
-			defer stop()
-			system, err := readSystem(c.String("system"))
-			if err != nil {
-				return err
-			}
-			s, err := openSession(c, "create_payment", "send_email", "create_application", "create_ticket")
-			if err != nil {
-				return err
-			}
-			defer s.close()
-			s.due(c.Context)
-			person, end := s.atTheTerminal()
-			defer end()
-			a := agent.New(agent.Options{
-				Person: person, Toolbox: s.tools, Model: model, Transcript: s.store, Clock: toolbox.RealClock(), System: system, MaxSteps: c.Int("steps"),
-				Wait: c.Duration("wait"), Progress: func(line string) { progress("notwice: %s", line) },
-			})
-			fmt.Fprintf(os.Stderr, "notwice: task %s\n", task)
-			out, err := a.Turn(c.Context, task, message)
-			if err != nil && len(out.Receipts) > 0 && !c.Bool("json") {
-				printOutcome(c.App.Writer, out)
-			}
-			if err != nil {
-				return fmt.Errorf("task %s: %w", task, err)
-			}
-			if c.Bool("json") {
-				printJSON(c.App.Writer, outcomeJSON(out))
-			} else {
-				printOutcome(c.App.Writer, out)
-				s.waiting(c.Context)
-			}
-			*code = out.Exit
-			return nil
-		},
+		Action: func(c *cli.Context) error { return run(c, code) },
 	}
+}
+
+func run(c *cli.Context, code *int) error {
+	if err := notNegative(c, "wait"); err != nil {
+		return err
+	}
+	if c.Int("steps") < 1 {
+		return usagef("--steps is at least 1")
+	}
+	task, message, err := whatToRun(c)
+	if err != nil {
+		return err
+	}
+	cfg, err := readConfig(c)
+	if err != nil {
+		return err
+	}
+	model, stop, err := chooseModel(c, cfg)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	system, err := readSystem(c.String("system"))
+	if err != nil {
+		return err
+	}
+	s, err := openSession(c, "create_payment", "send_email", "create_application", "create_ticket")
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	s.due(c.Context)
+	person, end := s.atTheTerminal()
+	defer end()
+	a := agent.New(agent.Options{
+		Person: person, Toolbox: s.tools, Model: model, Transcript: s.store, Clock: toolbox.RealClock(), System: system, MaxSteps: c.Int("steps"),
+		Wait: c.Duration("wait"), Progress: func(line string) { progress("notwice: %s", line) },
+	})
+	fmt.Fprintf(os.Stderr, "notwice: task %s\n", task)
+	out, err := a.Turn(c.Context, task, message)
+	if err != nil {
+		return unfinished(c, task, out, err)
+	}
+	if c.Bool("json") {
+		printJSON(c.App.Writer, outcomeJSON(out))
+	} else {
+		printOutcome(c.App.Writer, out)
+		s.waiting(c.Context)
+	}
+	*code = out.Exit
+	return nil
+}
+
+// unfinished is the end of a turn that an error cut short: what was done until then stands in the receipt, and the exit code does
+// not call certain what the journal does not.
+func unfinished(c *cli.Context, task string, out agent.Outcome, err error) error {
+	f := explain(fmt.Errorf("task %s: %w", task, err))
+	if !errors.Is(err, agent.ErrTaken) {
+		f.exit = agent.Worse(out.Exit, f.exit)
+		f.next = fmt.Sprintf("Go on with `notwice run --resume %s`.", task)
+	}
+	if len(out.Receipts) == 0 {
+		return f
+	}
+	if c.Bool("json") {
+		f.more = map[string]any{"receipts": receiptsJSON(out)}
+	} else {
+		printOutcome(c.App.Writer, out)
+	}
+	if out.Exit == exitUnknown {
+		f.meaning = "What was done stands in the receipt; not all of it is known yet."
+	}
+	return f
 }
 
 func whatToRun(c *cli.Context) (task, message string, err error) {
 	task, message = c.String("task"), strings.TrimSpace(strings.Join(c.Args().Slice(), " "))
 	switch {
+	case c.IsSet("task") && task == "", c.IsSet("resume") && c.String("resume") == "":
+		return "", "", usagef("the name of the task is empty")
+	case toolbox.CheckTask(task+c.String("resume")) != nil:
+		return "", "", usagef("%v", toolbox.CheckTask(task+c.String("resume")))
 	case c.String("resume") != "" && (message != "" || task != ""):
 		return "", "", usagef("--resume TASK stands alone: it goes on with the task's last message")
 	case c.String("resume") != "":
@@ -132,6 +159,9 @@ func chooseModel(c *cli.Context, cfg config) (agent.Model, func(), error) {
 			return nil, none, err
 		}
 		return spoken(c, agent.NewOpenAI(server.URL()+"/v1", "none", "scripted", nil)), func() { server.Close() }, nil
+	}
+	if u, err := url.Parse(base); base != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		return nil, none, usagef("--base-url %q: a URL such as http://127.0.0.1:11434/v1 is needed", base)
 	}
 	if base == "" || name == "" {
 		return nil, none, &failure{code: "no_model", exit: exitUsage, message: "no model is named",
@@ -197,9 +227,13 @@ func printOutcome(w io.Writer, out agent.Outcome) {
 }
 
 func outcomeJSON(out agent.Outcome) map[string]any {
+	return map[string]any{"v": 1, "task": out.Task, "text": out.Text, "receipts": receiptsJSON(out), "exit": out.Exit}
+}
+
+func receiptsJSON(out agent.Outcome) []any {
 	receipts := []any{}
 	for _, r := range out.Receipts {
 		receipts = append(receipts, answerJSON(r))
 	}
-	return map[string]any{"v": 1, "task": out.Task, "text": out.Text, "receipts": receipts, "exit": out.Exit}
+	return receipts
 }

@@ -115,7 +115,29 @@ func notNegative(c *cli.Context, names ...string) error {
 	return nil
 }
 
-// openSession opens the journal and adds the demonstration tools. kinds are the tools for which --fault is armed.
+// openReader opens the journal with the tools that are declared, and no provider: for commands that show. What needs nobody
+// outside is moved on first, so that they show the present.
+func openReader(c *cli.Context) (*session, error) {
+	cfg, err := readConfig(c)
+	if err != nil {
+		return nil, err
+	}
+	store, path, err := openStore(c)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{store: store, path: path, cfg: cfg, notes: notifier{command: cfg.Notify}, stop: suspendGuard(store)}
+	if err := s.addTools(c.Context, "http://127.0.0.1:1", "fake"); err != nil { // declared only: nothing is asked there
+		s.close()
+		return nil, err
+	}
+	if err := s.tools.Tidy(c.Context, dueLimit); err != nil && c.Context.Err() == nil {
+		progress("notwice: due work: %v", err) // what is there is still shown
+	}
+	return s, nil
+}
+
+// openSession opens the journal and adds the demonstration tools. faultsFor are the tools for which --fault is armed.
 func openSession(c *cli.Context, faultsFor ...string) (*session, error) {
 	address := c.String("provider")
 	if address == "" {
@@ -189,7 +211,7 @@ func (s *session) arm(name string, tools []string) error {
 // faultDefaults are what a fault that is only named needs besides.
 var faultDefaults = map[string]string{
 	"late_commit": `,"after":"5s"`, "slow": `,"for":"5s"`, "lookup_lag": `,"for":"20s"`, "forget_key": `,"after":"1s"`,
-	"lookup_miss": `,"every":2`, "wrong_echo": `,"field":"id"`, "lookup_renamed": `,"field":"key"`,
+	"lookup_miss": `,"every":2`, "wrong_echo": `,"field":"amount_minor","value":1`, "lookup_renamed": `,"field":"key"`,
 }
 
 func faultPlace(tool, fault string) string {

@@ -132,7 +132,7 @@ type Candidate struct {
 type Wait struct {
 	Reason     string      `json:"reason"` // machine word: unresolved, candidates, heuristic, conflict, attempts, approval, look_alike …
 	Since      time.Time   `json:"since"`
-	Note       string      `json:"note,omitzero"`
+	Note       string      `json:"note,omitzero"` // what the reason is about: a number, a condition, a word
 	Candidates []Candidate `json:"candidates,omitzero"`
 }
 
@@ -201,7 +201,10 @@ type Counted struct {
 // Flag is a contradiction that stays in review until a person has seen it.
 type Flag struct {
 	At   time.Time `json:"at"`
-	What string    `json:"what"`
+	What string    `json:"what"`          // machine word: during_retry, against_ruling, against_final
+	Was  Status    `json:"was,omitzero"`  // what the journal held
+	Says Status    `json:"says,omitzero"` // what the evidence says
+	ID   string    `json:"id,omitzero"`   // the provider's
 }
 
 // Operation is the journal's record of one intent, from registration to its final state.

@@ -226,7 +226,7 @@ func proceed(k journal.Known, op *journal.Operation, hold *journal.Wait, p Polic
 	d := Decision{Operation: &o}
 	wait := held(k, &o, hold, p, now)
 	if !attemptsLeft(op, p) {
-		wait = &journal.Wait{Reason: "attempts", Note: itoa(len(o.Attempts)) + " attempts were made"}
+		wait = &journal.Wait{Reason: "attempts", Note: itoa(len(o.Attempts))}
 	}
 	if wait == nil {
 		return claim(d, p, now)
@@ -246,7 +246,7 @@ func otherHash(k journal.Known, op *journal.Operation, c Call, p Policy, now Now
 // corrected reports whether a call is the next intent after a documented rejection: what the provider refused may be
 // corrected and sent under a new key, a few times, and never for more money.
 func corrected(k journal.Known, op *journal.Operation, c Call, now Now) bool {
-	if op.Status != journal.FailedFinal || op.Evidence == journal.Person || op.Evidence == journal.UpstreamError || len(op.Flags) > 0 {
+	if op.Status != journal.FailedFinal || op.Evidence != journal.Response || len(op.Flags) > 0 {
 		return false
 	}
 	recent := 0

@@ -52,8 +52,9 @@ const (
 // Found is one candidate of a look-up.
 type Found struct {
 	journal.Candidate
-	Match  Match
-	Result canonical.Raw // what the tool keeps of it
+	Match   Match
+	Undated bool          // the provider dates its objects, and this one's date cannot be read
+	Result  canonical.Raw // what the tool keeps of it
 }
 
 // Look is the answer of one look-up, all pages together.

@@ -42,14 +42,14 @@ func overLimit(k journal.Known, op *journal.Operation, p Policy, now Now) *journ
 	}
 	spent := k.Spent(op.Tool, mine.Day)
 	if p.Limits.Count > 0 && spent.Count >= p.Limits.Count {
-		return wait("%d of %d calls a day are spent", spent.Count, p.Limits.Count)
+		return wait("%d of %d calls", spent.Count, p.Limits.Count)
 	}
 	if p.Limits.Sum == "" {
 		return nil
 	}
 	for currency, amount := range mine.Sums {
 		if canonical.CompareDecimal(string(canonical.Sum(spent.Sums[currency], amount)), string(p.Limits.Sum)) > 0 {
-			return wait("%s of %s a day is spent", major(spent.Sums[currency], currency), major(p.Limits.Sum, currency))
+			return wait("%s of %s", major(spent.Sums[currency], currency), major(p.Limits.Sum, currency))
 		}
 	}
 	return nil

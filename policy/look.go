@@ -14,7 +14,7 @@ func OnLook(op *journal.Operation, look Look, owned func(id string) bool, p Poli
 	o.Looking = time.Time{}
 	o.Looks++
 	found := ours(&o, look.Found, owned, p)
-	event := journal.Event{At: now.Wall, What: "look_up", Status: o.Status, Epoch: o.Epoch, Reason: look.reason(found), Note: itoa(len(found)) + " of " + itoa(len(look.Found)) + " found"}
+	event := journal.Event{At: now.Wall, What: "look_up", Status: o.Status, Epoch: o.Epoch, Reason: look.reason(found), Note: itoa(len(found)) + " of " + itoa(len(look.Found))}
 	d.Change.Events = append(d.Change.Events, event)
 	switch {
 	case look.Failed != "":
@@ -22,7 +22,7 @@ func OnLook(op *journal.Operation, look Look, owned func(id string) bool, p Poli
 	case len(found) == 0:
 		return missed(d, look, p, now)
 	case len(found) > 1:
-		return review(d, "candidates", "the look-up found several", found, p, now)
+		return review(d, "candidates", "several", found, p, now)
 	}
 	return one(d, found[0], p, now)
 }
@@ -58,7 +58,7 @@ func one(d Decision, f Found, p Policy, now Now) Decision {
 	op := d.Operation
 	certain := f.Match == ByKey || f.Match == ByReference
 	if f.Match == ByUnique { // unique, but it could be older than we are
-		certain = f.Created.IsZero() || !f.Created.Before(op.FirstSent)
+		certain = !f.Undated && (f.Created.IsZero() || !f.Created.Before(op.FirstSent))
 	}
 	pr := proof{evidence: journal.LookupByReference, id: f.ID, out: Outcome{Result: f.Result}}
 	if f.Match == ByKey {
@@ -67,11 +67,11 @@ func one(d Decision, f Found, p Policy, now Now) Decision {
 	live := op.Status == journal.Unknown
 	switch {
 	case !certain:
-		return review(d, "heuristic", "found by signs that another payment could bear too", []Found{f}, p, now)
+		return review(d, "heuristic", "", []Found{f}, p, now)
 	case len(f.Differs) > 0:
-		return review(d, "candidates", "what was found differs from the request", []Found{f}, p, now)
+		return review(d, "candidates", "differs", []Found{f}, p, now)
 	case f.ID == "":
-		return review(d, "candidates", "what was found bears no id", []Found{f}, p, now)
+		return review(d, "candidates", "no_id", []Found{f}, p, now)
 	case f.State == "completed":
 		pr.status = journal.Succeeded
 		return pr.settle(d, live, p, now)
@@ -126,10 +126,10 @@ func missed(d Decision, look Look, p Policy, now Now) Decision {
 	case !known && resendable(op, p, now):
 		return again(d, p, now)
 	case !known:
-		waitFor(&d, now, "unproved_absence", "the look-up finds nothing, and has never found anything of this tool")
+		waitFor(&d, now, "unproved_absence", "")
 		return again(d, p, now)
 	case !sameAccount(op, p):
-		waitFor(&d, now, "account", "the secrets were changed since it was sent: another account would find nothing either")
+		waitFor(&d, now, "account", "")
 		return again(d, p, now)
 	case op.Wait != nil && op.Wait.Reason != "unresolved" && op.Wait.Reason != "account" && op.Wait.Reason != "unproved_absence":
 		return again(d, p, now)
@@ -150,7 +150,7 @@ func release(d Decision, p Policy, now Now) Decision {
 	switch {
 	case !attemptsLeft(op, p):
 		op.Due = idle(op)
-		waitFor(&d, now, "attempts", itoa(len(op.Attempts))+" attempts were made")
+		waitFor(&d, now, "attempts", itoa(len(op.Attempts)))
 		return d.write(Answer)
 	case p.Resend == "never" || p.AskOnTimeout || waited || !now.Wall.Before(op.SendUntil):
 		op.Rests, op.Due, op.Counted = true, idle(op), nil

@@ -18,9 +18,6 @@ func OnTime(op *journal.Operation, p Policy, now Now, urgent bool) Decision {
 	}
 	if urgent && op.Status == journal.Unknown {
 		o := op.Clone()
-		if o.NotBefore.After(now.Wall) {
-			return Decision{Do: Later, Operation: op, Until: o.NotBefore}
-		}
 		o.Due = now.Wall
 		return next(&o, p, now)
 	}
@@ -88,7 +85,7 @@ func becomeUnknown(d *Decision, p Policy, now Now, reason string, retryAfter tim
 	}
 	d.event(now, "moved", reason, "")
 	if p.AskOnTimeout {
-		waitFor(d, now, "unresolved", "the policy asks a person at once")
+		waitFor(d, now, "unresolved", "at_once")
 	}
 	schedule(op, p, now)
 }
@@ -139,7 +136,7 @@ func unconfirmed(op *journal.Operation, now Now) time.Duration {
 // resendable reports whether an unknown operation may be sent again under its key without knowing what became of it: the
 // provider de-duplicates, and the new attempt ends inside its window, counted from the first attempt.
 func resendable(op *journal.Operation, p Policy, now Now) bool {
-	if !p.deduplicates() || p.Resend != "same_key" || op.Wait != nil || op.NeedsCaller || p.AskOnTimeout || !now.Wall.Before(op.SendUntil) || now.Behind() {
+	if op.NotBefore.After(now.Wall) || !p.deduplicates() || p.Resend != "same_key" || op.Wait != nil || op.NeedsCaller || p.AskOnTimeout || !now.Wall.Before(op.SendUntil) || now.Behind() {
 		return false
 	}
 	return attemptsLeft(op, p) && sameAccount(op, p) && (p.DedupWindow.Forever || now.AtMost(first(op))+p.Lease() <= p.DedupWindow.For)
@@ -185,16 +182,16 @@ func nextUnknown(op *journal.Operation, p Policy, now Now) Decision {
 	d := Decision{Operation: &o}
 	marked := false
 	if o.Wait == nil && unconfirmed(&o, now) >= p.UnknownAfter {
-		waitFor(&d, now, "unresolved", "no outcome was confirmed within "+p.UnknownAfter.String())
+		waitFor(&d, now, "unresolved", p.UnknownAfter.String())
 		schedule(&o, p, now)
 		marked = o.Wait != nil || !o.Due.Equal(op.Due)
 	}
 	if o.Wait == nil && p.deduplicates() && p.Resend == "same_key" && !sameAccount(&o, p) {
-		waitFor(&d, now, "account", "the secrets were changed since it was sent: in another account the key is new")
+		waitFor(&d, now, "account", "")
 		schedule(&o, p, now)
 		marked = o.Wait != nil || !o.Due.Equal(op.Due)
 	}
-	if o.Due.IsZero() || o.Due.After(now.Wall) || o.NotBefore.After(now.Wall) {
+	if o.Due.IsZero() || o.Due.After(now.Wall) {
 		if marked {
 			return d.write(Later).until(o.Due)
 		}
@@ -235,7 +232,7 @@ func nextPending(op *journal.Operation, p Policy, now Now) Decision {
 	switch {
 	case !attemptsLeft(&o, p):
 		o.Due = idle(&o)
-		waitFor(&d, now, "attempts", itoa(len(o.Attempts))+" attempts were made")
+		waitFor(&d, now, "attempts", itoa(len(o.Attempts)))
 		return d.write(Answer)
 	case o.Released && !o.NeedsCaller && now.Wall.Before(o.SendUntil) && !now.Behind():
 		return claim(d, p, now)
@@ -274,6 +271,9 @@ func schedule(op *journal.Operation, p Policy, now Now) {
 	} else if resendable(op, p, now) {
 		sooner(now.Wall.Add(p.Backoff.After(op.Executable())))
 	}
+	if op.NotBefore.After(now.Wall) { // the provider asked to wait with sending; looking goes on
+		sooner(op.NotBefore)
+	}
 	if op.Patience != nil {
 		sooner(op.Patience.Until)
 	}
@@ -285,8 +285,5 @@ func schedule(op *journal.Operation, p Policy, now Now) {
 		if op.Due.IsZero() {
 			op.Due = now.Wall.Add(time.Second)
 		}
-	}
-	if op.NotBefore.After(now.Wall) && op.Due.Before(op.NotBefore) && !op.Due.IsZero() {
-		op.Due = op.NotBefore
 	}
 }

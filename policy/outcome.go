@@ -12,7 +12,7 @@ func OnOutcome(op *journal.Operation, out Outcome, taken bool, p Policy, now Now
 	o := op.Clone()
 	d := Decision{Operation: &o}
 	if taken && out.Outcome == journal.Applied {
-		out.Outcome, out.Reason, out.ExternalID, out.Result = journal.OutcomeUnknown, "external_id_taken", "", nil
+		out.Outcome, out.Reason, out.ExternalID, out.Result, out.Evidence = journal.OutcomeUnknown, "external_id_taken", "", nil, ""
 	}
 	live := o.Status == journal.InProgress && o.Epoch == out.Epoch
 	what := "outcome"
@@ -118,7 +118,7 @@ func onUnknown(d Decision, out Outcome, live bool, p Policy, now Now) Decision {
 	becomeUnknown(&d, p, now, out.Reason, out.RetryAfter)
 	switch out.Word {
 	case "conflict":
-		waitFor(&d, now, "conflict", "the provider says that our key was used with other parameters")
+		waitFor(&d, now, "conflict", "")
 		schedule(op, p, now)
 	case "exists":
 		if op.NotBefore.IsZero() {
@@ -146,18 +146,18 @@ func (pr proof) settle(d Decision, live bool, p Policy, now Now) Decision {
 	case op.Open() && !claimed:
 		pr.finish(&d, now)
 	case claimed:
-		flag(&d, now, "an earlier attempt was "+string(pr.status)+" while a retry is under way", pr.id)
+		pr.flag(&d, now, "during_retry")
 	case op.Status == pr.status && (pr.id == op.ExternalID || pr.id == "" || op.ExternalID == "" && op.Evidence != journal.Person):
 		// the same again
 	case op.Evidence == journal.Person && op.Status == pr.status: // the person was right; now it is proved
 		op.ExternalID = ""
 		pr.finish(&d, now)
 	case op.Evidence == journal.Person:
-		flag(&d, now, "a person ruled "+string(op.Status)+", the provider says "+string(pr.status), pr.id)
+		pr.flag(&d, now, "against_ruling")
 		op.ExternalID = ""
 		pr.finish(&d, now)
 	default:
-		flag(&d, now, "it is "+string(op.Status)+", yet the provider says "+string(pr.status), pr.id)
+		pr.flag(&d, now, "against_final")
 	}
 	return d.write(Answer)
 }
@@ -181,15 +181,15 @@ func (pr proof) finish(d *Decision, now Now) {
 	})
 }
 
-func flag(d *Decision, now Now, what, id string) {
-	if id != "" {
-		what += " (" + id + ")"
-	}
-	for _, f := range d.Operation.Flags {
-		if f.What == what {
+// flag keeps a contradiction until a person has seen it, each once.
+func (pr proof) flag(d *Decision, now Now, what string) {
+	op := d.Operation
+	f := journal.Flag{At: now.Wall, What: what, Was: op.Status, Says: pr.status, ID: pr.id}
+	for _, old := range op.Flags {
+		if old.What == f.What && old.Was == f.Was && old.Says == f.Says && old.ID == f.ID {
 			return
 		}
 	}
-	d.Operation.Flags = append(d.Operation.Flags, journal.Flag{At: now.Wall, What: what})
-	d.event(now, "flagged", "contradiction", what)
+	op.Flags = append(op.Flags, f)
+	d.event(now, "flagged", what, pr.id)
 }

@@ -87,7 +87,7 @@ func (t *Toolbox) prepare(c Call) (prepared, error) {
 	if tool == nil {
 		return prepared{}, refusal{fmt.Errorf("there is no tool %q", c.Tool)}
 	}
-	if err := checkTask(c.Task); err != nil {
+	if err := CheckTask(c.Task); err != nil {
 		return prepared{}, refusal{err}
 	}
 	args, err := arguments(c, tool.Shape)
@@ -142,7 +142,8 @@ func blank(text []byte) bool {
 	return true
 }
 
-func checkTask(task string) error {
+// CheckTask says what is wrong with the name of a task; an empty one is none.
+func CheckTask(task string) error {
 	if len(task) > 800 || len([]rune(task)) > 200 {
 		return errors.New("a task has a name of at most 200 characters")
 	}

@@ -21,6 +21,11 @@ type flight struct {
 	said  string        // then: what the provider answered
 }
 
+// unrecorded is the error of an attempt whose end the journal could not keep.
+func (f *flight) unrecorded(op journal.Operation) error {
+	return fmt.Errorf("operation %s: %w (%s): %w", op.Key, ErrUnrecorded, f.said, f.err)
+}
+
 // launch makes the attempt that was claimed, beside the caller, who may leave at any time.
 func (t *Toolbox) launch(op journal.Operation, tl *tool, p policy.Policy, volatile map[string]any) *flight {
 	f := &flight{epoch: op.Epoch, done: make(chan struct{})}
@@ -56,7 +61,7 @@ func (t *Toolbox) flight(key journal.Key) *flight {
 // attempt sends the registered request once and classifies the answer (7).
 func (t *Toolbox) attempt(op journal.Operation, tl *tool, volatile map[string]any) policy.Outcome {
 	a := op.Attempt(op.Epoch)
-	out := policy.Outcome{Epoch: op.Epoch, Outcome: journal.NotSent, Evidence: journal.Response}
+	out := policy.Outcome{Epoch: op.Epoch, Outcome: journal.NotSent}
 	if tl == nil {
 		out.Reason = "no_such_tool"
 		return out
@@ -77,9 +82,12 @@ func (t *Toolbox) attempt(op journal.Operation, tl *tool, volatile map[string]an
 	answer := t.wire.Send(ctx, tl.Tool, r)
 	out.Outcome, out.Word, out.Reason, out.ExternalID = answer.Outcome, answer.Word, answer.Reason, answer.ExternalID
 	out.Result, out.RetryAfter, out.ForKey, out.Waits = answer.Result, answer.RetryAfter, answer.ForKey, answer.Waits
+	if out.Outcome == journal.Applied || out.Outcome == journal.Rejected {
+		out.Evidence = journal.Response
+	}
 	switch {
 	case out.Outcome == journal.Applied && len(out.ExternalID) > 1024:
-		out.Outcome, out.Reason, out.ExternalID = journal.OutcomeUnknown, "external_id_too_long", ""
+		out.Outcome, out.Reason, out.ExternalID, out.Evidence = journal.OutcomeUnknown, "external_id_too_long", "", ""
 	case out.Outcome == "":
 		out.Outcome, out.Reason = journal.OutcomeUnknown, "no_outcome"
 	}

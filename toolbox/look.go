@@ -20,7 +20,7 @@ func (t *Toolbox) look(ctx context.Context, op journal.Operation) error {
 		if len(m.ID) > 1024 { // no id that a record could hold: a person is shown the rest
 			m.ID = ""
 		}
-		seen.Found = append(seen.Found, policy.Found{Candidate: m.Candidate, Match: policy.Match(m.By), Result: m.Result})
+		seen.Found = append(seen.Found, policy.Found{Candidate: m.Candidate, Match: policy.Match(m.By), Undated: m.Undated, Result: m.Result})
 	}
 	var d policy.Decision
 	err := t.journal.DecideByKey(context.WithoutCancel(ctx), t.clock.Now().Wall, op.Key, func(k journal.Known) (journal.Change, error) {
@@ -101,7 +101,7 @@ func (t *Toolbox) Step(ctx context.Context, key journal.Key, urgent bool) (journ
 				return op, err
 			}
 			if f.err != nil {
-				return op, f.err
+				return op, f.unrecorded(op)
 			}
 		case policy.LookUp:
 			if err := t.look(ctx, op); err != nil {
@@ -114,6 +114,50 @@ func (t *Toolbox) Step(ctx context.Context, key journal.Key, urgent bool) (journ
 			}
 		}
 	}
+}
+
+// LookNow asks the provider about an unknown operation, and sends nothing whatever it says.
+func (t *Toolbox) LookNow(ctx context.Context, key journal.Key) (op journal.Operation, err error) {
+	var d policy.Decision
+	err = t.journal.DecideByKey(ctx, t.clock.Now().Wall, key, func(k journal.Known) (journal.Change, error) {
+		_, p := t.toolOf(k.Operation)
+		if d = policy.OnTime(k.Operation, p, t.now(k), true); d.Do == policy.Send { // it is its time to go, but not from here
+			d = policy.Decision{Do: policy.Answer, Operation: k.Operation}
+		}
+		return d.Change, nil
+	})
+	if err == nil && d.Do == policy.LookUp {
+		t.told(d)
+		err = t.look(ctx, *d.Operation)
+	}
+	if err != nil {
+		return op, err
+	}
+	return t.journal.Get(ctx, key)
+}
+
+// Tidy moves on what needs nobody outside: leases that ran out, questions and marks whose time has come. It neither sends nor
+// looks up, so that a command without a provider shows the present.
+func (t *Toolbox) Tidy(ctx context.Context, limit int) error {
+	keys, err := t.journal.Due(ctx, t.clock.Now().Wall, limit)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		var d policy.Decision
+		err := t.journal.DecideByKey(ctx, t.clock.Now().Wall, key, func(k journal.Known) (journal.Change, error) {
+			_, p := t.toolOf(k.Operation)
+			if d = policy.OnTime(k.Operation, p, t.now(k), false); d.Do == policy.Send || d.Do == policy.LookUp {
+				d = policy.Decision{Operation: k.Operation}
+			}
+			return d.Change, nil
+		})
+		if err != nil {
+			return err
+		}
+		t.told(d)
+	}
+	return nil
 }
 
 // Due does what is due now, at most limit operations, and returns how many it worked on. Errors of single operations are

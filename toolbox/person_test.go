@@ -116,7 +116,7 @@ func TestLimitOfASum(t *testing.T) {
 	r.want(call("1", "600", "RUB"), toolbox.NotConfirmed, 1, 1)
 	over := call("2", "401", "RUB")
 	r.want(over, toolbox.WaitsForHuman, 1, 1)
-	if !strings.Contains(over.Message, "6.00 RUB of 10.00 RUB a day is spent") {
+	if !strings.Contains(over.Message, "6.00 RUB of 10.00 RUB") {
 		t.Errorf("the answer does not say what is spent: %s", over.Message)
 	}
 	r.want(call("3", "400", "RUB"), toolbox.Done, 2, 2)

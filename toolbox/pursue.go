@@ -28,35 +28,35 @@ func (t *Toolbox) pursue(ctx context.Context, r prepared, d policy.Decision) (Re
 		op := *d.Operation
 		var err error
 		switch d.Do {
-		case policy.Send:
+		case policy.Send: // 6 to 8
 			repeat = false // its own attempt, even if an earlier one left nothing
 			f := t.launch(op, r.tool, r.policy, r.volatile)
 			if err = t.clock.Wait(ctx, time.Time{}, f.done); err == nil && f.err != nil {
-				return Result{}, fmt.Errorf("operation %s: the provider's answer (%s) could not be recorded: %w", op.Key, f.said, f.err)
+				return Result{}, f.unrecorded(op)
 			}
 			if tries++; tries == 1 { // patience counts from the end of the first attempt, not of each one
 				until = later(until, t.clock.Now().Wall.Add(r.call.Wait))
 			}
 		case policy.Join:
 			if !t.clock.Now().Wall.Before(until) {
-				return t.tell(r, op, repeat, nil).reworded(reworded), nil
+				return t.tell(op, repeat).reworded(reworded), nil
 			}
 			err = t.join(ctx, op, earlier(until, d.Until))
-		case policy.LookUp:
+		case policy.LookUp: // 9: within the caller's patience; else the reconciler does it
 			err = t.look(ctx, op)
 		case policy.Later:
 			if d.Until.IsZero() || d.Until.After(until) || !t.clock.Now().Wall.Before(until) {
-				return t.tell(r, op, repeat, nil).reworded(reworded), nil
+				return t.tell(op, repeat).reworded(reworded), nil
 			}
 			err = t.clock.Wait(ctx, d.Until, nil)
 		case policy.Conflict:
-			return t.tell(r, op, repeat, d.Differs), nil
+			return t.tellConflict(op, d.Differs), nil
 		case policy.Ask:
-			return t.tellOld(r, op), nil
-		default:
+			return t.tellOld(op), nil
+		default: // 10: tell what the journal holds, no more
 			wait, again := t.again(&op, r, tries, until)
 			if !again {
-				return t.tell(r, op, repeat, nil).reworded(reworded), nil
+				return t.tell(op, repeat).reworded(reworded), nil
 			}
 			err = t.clock.Wait(ctx, wait, nil)
 		}

@@ -80,7 +80,7 @@ func (t *Toolbox) result(op journal.Operation) Result {
 
 // Report is what is known of an operation now, in the words of an answer.
 func (t *Toolbox) Report(op journal.Operation) Result {
-	return t.tell(prepared{}, op, false, nil)
+	return t.tell(op, false)
 }
 
 // Exit is the exit code of a command that ends with this word (FORMATS §7).
@@ -99,6 +99,10 @@ func (w Word) Exit() int {
 	}
 	return 3
 }
+
+// ErrUnrecorded says that the provider was asked and the journal could not keep what it answered: the outcome is unknown until
+// it is looked up. It is in errors of Call, Rule and Step, together with the journal's own.
+var ErrUnrecorded = errors.New("the provider's answer could not be recorded")
 
 // ErrNoOperation says that no operation, or more than one, has that number.
 var ErrNoOperation = errors.New("no such operation")
@@ -124,6 +128,32 @@ func (t *Toolbox) Show(ctx context.Context, number string) (Result, error) {
 		return Result{}, err
 	}
 	return t.Report(op), nil
+}
+
+// Check is the answer to the read that looks at one operation: arguments are {"number": "…"}. It asks the provider where the
+// outcome is not known, and sends nothing.
+func (t *Toolbox) Check(ctx context.Context, arguments []byte) Result {
+	const name = "check_operation"
+	args, err := canonical.ParseObject(arguments)
+	number, ok := args["number"].(string)
+	if err == nil && (!ok || len(args) != 1) {
+		err = errors.New("it takes number, as text, and nothing else")
+	}
+	if err != nil {
+		return t.refuse(Call{Tool: name}, err)
+	}
+	op, err := t.Find(ctx, number)
+	if err != nil {
+		return t.refuse(Call{Tool: name}, err)
+	}
+	if op.Status == journal.Unknown {
+		if looked, err := t.LookNow(ctx, op.Key); err == nil {
+			op = looked
+		}
+	}
+	r := t.tell(op, op.Status.Final())
+	r.Number, r.Key = "", "" // the receipt of a turn is about what the turn asked for
+	return r
 }
 
 // Blank is the text of a call's arguments without the values of volatile fields. Text that cannot be parsed stays as it is:

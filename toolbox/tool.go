@@ -77,8 +77,9 @@ type Sighting struct {
 // Match is one candidate and by what it was recognised: key, reference, unique or signs.
 type Match struct {
 	journal.Candidate
-	By     string
-	Result canonical.Raw // what the tool keeps of it
+	By      string
+	Undated bool          // the provider dates its objects, and this one's date cannot be read
+	Result  canonical.Raw // what the tool keeps of it
 }
 
 // Wire is the seam through which everything leaves. A simulation wraps it.

@@ -1,7 +1,6 @@
 package toolbox
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,20 +13,23 @@ import (
 // This file holds all words for the model. They are short, begin with a fixed word, say what is known, and never invite a
 // retry that Notwice would not make itself.
 
-// tell is the answer about an operation as the journal holds it. differs is not nil for a conflict.
-func (t *Toolbox) tell(r prepared, op journal.Operation, repeat bool, differs []string) Result {
+// tellConflict is the answer to a call whose intent is there with other values.
+func (t *Toolbox) tellConflict(op journal.Operation, differs []string) Result {
+	res := t.result(op)
+	res.Word, res.Differs = ConflictWord, differs
+	res.Message = fmt.Sprintf("CONFLICT: %s was already asked for with other values (%s differs) and is %s. Nothing was sent. Do not change values to get through; only a person can start it anew.",
+		res.Title, firstOf(strings.Join(differs, ", "), "something"), inWords(op))
+	return res.flagged(op)
+}
+
+// tell is the answer about an operation as the journal holds it.
+func (t *Toolbox) tell(op journal.Operation, repeat bool) Result {
 	res := t.result(op)
 	res.Repeat = repeat
-	if differs != nil {
-		res.Word, res.Differs, res.Repeat = ConflictWord, differs, false
-		res.Message = fmt.Sprintf("CONFLICT: %s was already asked for with other values (%s differs) and is %s. Nothing was sent. Do not change values to get through; only a person can start it anew.",
-			res.Title, strings.Join(differs, ", "), inWords(op))
-		return res.flagged(op)
-	}
 	switch {
 	case op.Wait != nil:
 		res.Word = WaitsForHuman
-		res.Message = fmt.Sprintf("WAITING FOR A PERSON: %s. %s Tell the user; a repeated call changes nothing.", res.Title, waitWords(op))
+		res.Message = fmt.Sprintf("WAITING FOR A PERSON: %s. %s Tell the user; a repeated call changes nothing.", res.Title, WaitText(*op.Wait))
 	case op.Status == journal.Succeeded && repeat:
 		res.Word = AlreadyDone
 		res.Message = fmt.Sprintf("ALREADY DONE: %s was done%s on %s. This call repeats it and sent nothing.", res.Title, idWords(op), when(op.Ended))
@@ -42,7 +44,7 @@ func (t *Toolbox) tell(r prepared, op journal.Operation, repeat bool, differs []
 		res.Message = fmt.Sprintf("REJECTED: %s was not done: %s. It is final.", res.Title, reasonWords(op))
 	case op.Status == journal.Pending && op.Rests:
 		res.Word = NotSent
-		res.Message = fmt.Sprintf("NOT SENT: %s: %s. Nothing left this machine and nothing will by itself. The same call may be made again later.", res.Title, reasonWords(op))
+		res.Message = fmt.Sprintf("NOT SENT: %s: %s. It took no effect, and nothing goes by itself. The same call may be made again later.", res.Title, reasonWords(op))
 	case op.Status == journal.Pending:
 		res.Word = Queued
 		res.Message = fmt.Sprintf("QUEUED: %s is not done yet and may still be sent by itself until %s. Do not call again.", res.Title, when(op.SendUntil))
@@ -55,9 +57,9 @@ func (t *Toolbox) tell(r prepared, op journal.Operation, repeat bool, differs []
 
 func notConfirmed(title string, op journal.Operation) string {
 	if op.Status == journal.InProgress {
-		return fmt.Sprintf("NOT CONFIRMED: %s is still under way. Its outcome is not known yet. Do not call again; it is being followed.", title)
+		return fmt.Sprintf("NOT CONFIRMED: %s is still under way (number %s). Its outcome is not known yet. Do not call again; it is being followed.", title, op.Number)
 	}
-	return fmt.Sprintf("NOT CONFIRMED: the answer to %s was lost (%s). It may have happened, or may still happen. Do not call again or in other words; Notwice looks it up by itself.", title, reasonWords(op))
+	return fmt.Sprintf("NOT CONFIRMED: what became of %s (number %s) is not known: %s. It may have happened, or may still happen. Do not call again or in other words; Notwice looks it up by itself.", title, op.Number, reasonWords(op))
 }
 
 // reworded adds that the answer is an earlier call's, which was made with other values.
@@ -79,13 +81,13 @@ func because(why string) string {
 // flagged adds that there is contradictory evidence: until a person has seen it, every answer names it.
 func (r Result) flagged(op journal.Operation) Result {
 	if len(op.Flags) > 0 {
-		r.Message += " Contradictory evidence: " + op.Flags[len(op.Flags)-1].What + "; a person must look."
+		r.Message += " Contradictory evidence: " + FlagText(op.Flags[len(op.Flags)-1]) + "; a person must look."
 	}
 	return r
 }
 
 // tellOld asks whether an old equal call is the same wish.
-func (t *Toolbox) tellOld(r prepared, op journal.Operation) Result {
+func (t *Toolbox) tellOld(op journal.Operation) Result {
 	res := t.result(op)
 	res.Word, res.Repeat, res.Waits, res.note = WaitsForHuman, true, true, nil
 	res.Message = fmt.Sprintf("WAITING FOR A PERSON: %s %s on %s. Nothing was sent. Only a person can say whether this is the same wish or a new one.", res.Title, inWords(op), when(op.Ended))
@@ -104,6 +106,12 @@ func (t *Toolbox) tellRead(r prepared, a Answer) Result {
 		res.Word, res.Message = NotConfirmed, fmt.Sprintf("NOT CONFIRMED: %s could not be read (%s). Nothing was changed; it may be asked again.", r.tool.Name, a.Reason)
 	}
 	return res
+}
+
+// CutOff is the answer to a call of a model's message that was cut off: the end of its arguments may be missing.
+func CutOff(name string) Result {
+	return Result{Word: InvalidCall, Tool: name, Title: name,
+		Message: "INVALID CALL: the answer was cut off at the length limit, so the call may be incomplete. Nothing was sent and nothing was recorded."}
 }
 
 // refuse is the answer to a call that is wrong in itself.
@@ -157,6 +165,8 @@ func inWords(op journal.Operation) string {
 		return "waiting for a person"
 	case op.Status == journal.Succeeded:
 		return "done" + idWords(op)
+	case op.Status == journal.FailedFinal && op.Evidence == journal.Person:
+		return "ended by a person (" + reasonWords(op) + ")"
 	case op.Status == journal.FailedFinal:
 		return "rejected"
 	case op.Status == journal.Pending:
@@ -189,18 +199,44 @@ func reasonWords(op journal.Operation) string {
 	return firstOf(strings.ReplaceAll(Visible(op.Reason), "_", " "), "no reason is known")
 }
 
-func waitWords(op journal.Operation) string {
-	text := map[string]string{
-		"unresolved": "Its outcome could not be confirmed in time; it may have happened.", "candidates": "What the provider shows does not settle it.",
-		"heuristic": "Something like it was found by signs only (heuristic).", "conflict": "The provider says that its key was used for something else.",
-		"attempts": "It was tried as often as allowed.", "approval": "It needs approval before it is sent.", "limit": "A limit of the day is reached.",
-		"account": "The secrets were changed since it was sent.", "look_alike": "It may name somebody else: two alphabets are mixed.",
-		"unproved_absence": "The look-up finds nothing, which proves nothing here.",
-	}[op.Wait.Reason]
-	if (op.Wait.Reason == "approval" || op.Wait.Reason == "limit") && op.Wait.Note != "" {
-		text = strings.TrimSuffix(text, ".") + " (" + Visible(op.Wait.Note) + ")."
+// waitTexts say why something waits for a person; %s is what the reason is about.
+var waitTexts = map[string]string{
+	"unresolved":       "Its outcome could not be confirmed in time (%s); it may have happened.",
+	"candidates":       "What the provider shows does not settle it (%s).",
+	"heuristic":        "Something like it was found by signs only (heuristic), which another one could bear too.",
+	"conflict":         "The provider says that its key was used with other parameters.",
+	"attempts":         "It was tried as often as allowed (%s times).",
+	"approval":         "It needs approval before it is sent (%s).",
+	"limit":            "A limit of the day is reached: %s are spent.",
+	"look_alike":       "It may name somebody else (%s).",
+	"account":          "The secrets were changed since it was sent; another account would show nothing either.",
+	"unproved_absence": "The look-up finds nothing, and has never found anything of this tool, which proves nothing.",
+}
+
+var waitNotes = map[string]string{
+	"several": "there are several", "differs": "it differs from the request", "no_id": "it bears no usable id", "at_once": "the policy asks at once",
+}
+
+// WaitText says why an operation waits for a person.
+func WaitText(w journal.Wait) string {
+	text := firstOf(waitTexts[w.Reason], "A person must decide.")
+	if !strings.Contains(text, "%s") {
+		return text
 	}
-	return firstOf(text, "A person must decide.")
+	return strings.Replace(text, "%s", firstOf(waitNotes[w.Note], Visible(w.Note), "no detail"), 1)
+}
+
+// FlagText says what contradicts what.
+func FlagText(f journal.Flag) string {
+	text := map[string]string{
+		"during_retry": "an earlier attempt was " + string(f.Says) + " while a retry is under way", "against_ruling": "a person ruled " + string(f.Was) + ", the provider says " + string(f.Says),
+		"against_final": "it was " + string(f.Was) + ", yet the provider says " + string(f.Says),
+	}[f.What]
+	text = firstOf(text, Visible(f.What))
+	if f.ID != "" {
+		text += " (" + Visible(f.ID) + ")"
+	}
+	return text
 }
 
 func firstOf(texts ...string) string {
@@ -209,6 +245,3 @@ func firstOf(texts ...string) string {
 	}
 	return ""
 }
-
-// IsInvariant reports whether an error means that Notwice broke a rule of its own.
-func IsInvariant(err error) bool { return errors.Is(err, journal.ErrInvariant) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,8 +44,44 @@ func (t *Tool) checkLookup() error {
 		return errors.New("a look-up needs match: the path that must equal our key or number")
 	case form.Match.Equals != "" && t.d.Shape.Field(strings.TrimPrefix(form.Match.Equals, "args.")) == nil:
 		return fmt.Errorf("look-up: match.equals: there is no argument %q", form.Match.Equals)
+	case form.Match.Equals != "" && !t.onTheWire(strings.TrimPrefix(form.Match.Equals, "args.")):
+		return fmt.Errorf("look-up: match.equals: the request does not send %s, or a retry could not send it again", form.Match.Equals)
 	}
 	return nil
+}
+
+// onTheWire reports whether the request demonstrably carries an argument, on every attempt.
+func (t *Tool) onTheWire(name string) bool {
+	field := t.d.Shape.Field(name)
+	if field == nil || field.Role == canonical.Volatile || field.Role == canonical.Secret {
+		return false
+	}
+	r := t.d.Facts.HTTP
+	ref := "${args." + name + "}"
+	for _, m := range []map[string]string{r.Headers, r.Query, r.Form} {
+		for _, text := range m {
+			if strings.Contains(text, ref) {
+				return true
+			}
+		}
+	}
+	return strings.Contains(r.URL, ref) || holdsText(r.JSON, ref)
+}
+
+func holdsText(x any, text string) bool {
+	switch x := x.(type) {
+	case string:
+		return strings.Contains(x, text)
+	case []any:
+		return slices.ContainsFunc(x, func(e any) bool { return holdsText(e, text) })
+	case map[string]any:
+		for _, e := range x {
+			if holdsText(e, text) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (t *Tool) sends(want func(toolbox.KeyPlace) bool) bool {
@@ -198,7 +235,7 @@ func (t *Tool) match(form toolbox.LookupForm, item any, r toolbox.Request) (m to
 		if len(found) != 1 || !scalar(found[0]) {
 			return m, false, false
 		}
-		if !same(found[0], want) && plain(found[0]) != plain(want) {
+		if !canonical.Equal(found[0], want) && plain(found[0]) != plain(want) { // spelling is enough to be a candidate
 			return m, false, true
 		}
 	}
@@ -207,9 +244,21 @@ func (t *Tool) match(form toolbox.LookupForm, item any, r toolbox.Request) (m to
 	m.State = t.state(item)
 	m.Title, m.Result = summary(item), t.result(item)
 	if l.Created != "" {
-		m.Created, _ = time.Parse(time.RFC3339Nano, textAt(item, l.Created))
+		m.Created, m.Undated = dateAt(item, l.Created)
 	}
 	return m, true, true
+}
+
+// dateAt reads a date: RFC 3339, or whole seconds since 1970. undated: it is not there, or cannot be read.
+func dateAt(item any, path string) (at time.Time, undated bool) {
+	text := textAt(item, path)
+	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return t, false
+	}
+	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil && seconds > 0 && seconds < 1<<35 {
+		return time.Unix(seconds, 0).UTC(), false
+	}
+	return time.Time{}, true
 }
 
 // scalar reports whether a value can be compared: null can, and is nobody's.

@@ -50,30 +50,14 @@ func anyOf(w toolbox.When, found []any) bool {
 		return there == *w.Exists
 	}
 	for _, x := range found {
-		if w.Equals != nil && same(x, w.Equals) {
+		if w.Equals != nil && canonical.Equal(x, w.Equals) {
 			return true
 		}
 		for _, want := range w.In {
-			if same(x, want) {
+			if canonical.Equal(x, want) {
 				return true
 			}
 		}
-	}
-	return false
-}
-
-// same compares by canonical form; a text that a rule writes also equals the number or boolean of that spelling.
-func same(got, want any) bool {
-	if canonical.Equal(got, want) {
-		return true
-	}
-	text, ok := want.(string)
-	if !ok {
-		return false
-	}
-	switch got.(type) {
-	case canonical.Number, bool:
-		return plain(got) == text
 	}
 	return false
 }
@@ -235,7 +219,7 @@ func (t *Tool) differs(body any, args map[string]any) []string {
 
 // echoes compares one echoed value in the form of the request hash: texts composed, sets sorted, money in minor units.
 func (t *Tool) echoes(name string, got, want any, args map[string]any) bool {
-	if same(got, want) {
+	if canonical.Equal(got, want) {
 		return true
 	}
 	echoed := map[string]any{}
@@ -244,7 +228,7 @@ func (t *Tool) echoes(name string, got, want any, args map[string]any) bool {
 	}
 	echoed[name] = got
 	form, err := t.d.Shape.Hashed(echoed)
-	return err == nil && (canonical.Equal(form[name], want) || canonical.Equal(plain(form[name]), want))
+	return err == nil && canonical.Equal(form[name], want)
 }
 
 // result keeps what the tool names of an answer.

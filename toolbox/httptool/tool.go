@@ -19,7 +19,6 @@ import (
 // Limits of one answer.
 const (
 	maxBody   = 64 << 20 // read at most
-	maxParsed = 16 << 20 // judged at most
 	maxResult = 64 << 10 // kept at most
 )
 
@@ -65,6 +64,11 @@ func (t *Tool) check() error {
 	}
 	if f.Effect == toolbox.Write && f.Success == nil {
 		return errors.New("a write by http needs a success rule: a 2xx can be a failure")
+	}
+	for _, path := range sorted(f.Echo) {
+		if name, ok := strings.CutPrefix(f.Echo[path], "args."); !ok || t.d.Shape.Field(name) == nil {
+			return fmt.Errorf("echo %s: %q names no argument; write args.NAME", path, f.Echo[path])
+		}
 	}
 	if f.Lookup != nil {
 		return t.checkLookup()
@@ -145,6 +149,7 @@ func (t *Tool) exchange(ctx context.Context, w wire, before func() error) (answe
 	ctx = context.WithValue(ctx, gateKey{}, g)
 	req, err := http.NewRequestWithContext(ctx, w.Method, w.URL, strings.NewReader(w.Body))
 	if err != nil {
+		g.watched.Store(true) // refused here, before anybody was asked
 		return answer{}, g, err
 	}
 	req.GetBody = nil // nothing below may send the body a second time
@@ -174,7 +179,7 @@ func (t *Tool) exchange(ctx context.Context, w wire, before func() error) (answe
 }
 
 func (a *answer) parse() {
-	if body, err := canonical.ParseLimit(a.text, maxParsed); err == nil {
+	if body, err := canonical.ParseLimit(a.text, maxBody); err == nil {
 		a.body, a.parsed = body, true
 	}
 }
@@ -187,7 +192,7 @@ func failed(ctx context.Context, g *gate, err error) toolbox.Answer {
 	switch {
 	case g.held.Load():
 		out.Outcome, out.Reason = journal.NotSent, "lease_over_before_sending"
-	case !g.sent.Load():
+	case !g.sent.Load() && g.watched.Load():
 		out.Outcome, out.Reason = journal.NotSent, "not_connected"
 		if errors.Is(err, syscall.ECONNREFUSED) {
 			out.Reason = "connection_refused"

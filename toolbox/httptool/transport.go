@@ -11,13 +11,15 @@ import (
 )
 
 // NewTransport is the transport for effects and look-ups: no connection is ever used twice, no proxy from the
-// environment, HTTP/1.1 only. Wrap it to watch or to simulate; do not put the stock transport in its place.
+// environment, HTTP/1.1 only. Wrap it to watch or to simulate. Over any other transport nobody sees the first byte, so that
+// every error of it is unknown.
 func NewTransport() http.RoundTripper {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: -1}
 	return &http.Transport{
 		DisableKeepAlives:  true,
 		DisableCompression: true,
 		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			watched(ctx)
 			c, err := dialer.DialContext(ctx, network, addr)
 			if err != nil {
 				return nil, err
@@ -25,6 +27,7 @@ func NewTransport() http.RoundTripper {
 			return guard(ctx, c), nil
 		},
 		DialTLSContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			watched(ctx)
 			c, err := dialer.DialContext(ctx, network, addr)
 			if err != nil {
 				return nil, err
@@ -44,12 +47,20 @@ type gateKey struct{}
 
 // gate watches the first byte of one request: it asks before it and knows whether it left.
 type gate struct {
-	before func() error
-	sent   atomic.Bool
-	held   atomic.Bool // before said no
+	before  func() error
+	watched atomic.Bool // the connection is ours, so that an unsent first byte proves something
+	sent    atomic.Bool
+	held    atomic.Bool // before said no
 }
 
 var errHeld = errors.New("not sent: the attempt may no longer send")
+
+// watched says that this request goes over a connection of ours, if over any.
+func watched(ctx context.Context) {
+	if g, ok := ctx.Value(gateKey{}).(*gate); ok {
+		g.watched.Store(true)
+	}
+}
 
 func guard(ctx context.Context, c net.Conn) net.Conn {
 	if g, ok := ctx.Value(gateKey{}).(*gate); ok {
