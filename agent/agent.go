@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -99,7 +100,7 @@ func (a *Agent) loop(ctx context.Context, l *log) (text string, err error) {
 		if err != nil {
 			return "", err
 		}
-		e := entry{Kind: "model", Text: reply.Text, Finish: reply.Finish}
+		e := entry{Kind: "model", Text: reply.Text, Finish: reply.Finish, live: reply.Calls}
 		for _, call := range reply.Calls { // recorded before a tool runs; volatile values stay out
 			call.Arguments = a.o.Toolbox.Blank(call.Name, call.Arguments)
 			e.Calls = append(e.Calls, call)
@@ -110,8 +111,11 @@ func (a *Agent) loop(ctx context.Context, l *log) (text string, err error) {
 	}
 }
 
-// modelTries bounds how often a busy model is asked.
-const modelTries = 4
+// A model that is busy, or whose answer was cut off, is asked again so often, and is not waited for longer than this.
+const (
+	modelTries   = 4
+	modelWaitMax = 5 * time.Minute
+)
 
 func (a *Agent) ask(ctx context.Context, c Conversation) (Reply, error) {
 	for try := 1; ; try++ {
@@ -121,7 +125,14 @@ func (a *Agent) ask(ctx context.Context, c Conversation) (Reply, error) {
 			return reply, err
 		}
 		wait := max(busy.After, time.Duration(try)*time.Second)
-		a.o.Progress(fmt.Sprintf("the model is busy (%d); asking again in %s", busy.Status, wait))
+		if wait > modelWaitMax {
+			return Reply{}, fmt.Errorf("the model's server asks to wait %s: %w", wait, err)
+		}
+		why := "the model's answer was cut off and nothing of it was run"
+		if busy.Status != 0 {
+			why = fmt.Sprintf("the model is busy (%d)", busy.Status)
+		}
+		a.o.Progress(fmt.Sprintf("%s; asking again in %s", why, wait))
 		if err := a.o.Clock.Wait(ctx, a.o.Clock.Now().Wall.Add(wait), nil); err != nil {
 			return Reply{}, err
 		}
@@ -136,6 +147,9 @@ func (a *Agent) tools(ctx context.Context, l *log, answer entry, at int) error {
 			continue
 		}
 		a.o.Progress("calling " + call.Name)
+		if answer.live != nil {
+			call = answer.live[i]
+		}
 		r := a.call(answer, call)
 		if r.Word == "" {
 			var err error
@@ -156,11 +170,14 @@ func (a *Agent) tools(ctx context.Context, l *log, answer entry, at int) error {
 	return nil
 }
 
+// cut are the finish reasons of answers that were cut off by their server.
+var cut = []string{"length", "max_tokens", "content_filter"}
+
 // call refuses what cannot be a whole call: an answer that was cut off may have lost the end of its arguments.
 func (a *Agent) call(answer entry, call ToolCall) toolbox.Result {
-	if answer.Finish == "length" {
+	if slices.Contains(cut, answer.Finish) {
 		return toolbox.Result{Word: toolbox.InvalidCall, Tool: call.Name,
-			Message: "INVALID CALL: the answer was cut off at the length limit, so the call may be incomplete. Nothing was sent and nothing was recorded."}
+			Message: fmt.Sprintf("INVALID CALL: the answer was cut off (%s), so the call may be incomplete. Nothing was sent and nothing was recorded.", answer.Finish)}
 	}
 	return toolbox.Result{}
 }

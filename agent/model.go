@@ -47,9 +47,9 @@ type Reply struct {
 	Finish string // stop, tool_calls, length, …
 }
 
-// BusyError says that the model's server asks to wait: 429 or 5xx.
+// BusyError says that asking again is worth a try: the server asks to wait, or its answer was cut off and nothing of it ran.
 type BusyError struct {
-	Status int
+	Status int           // 429 or 5xx; 0: the answer was cut off
 	After  time.Duration // 0: it did not say
 	Err    error
 }
@@ -57,5 +57,5 @@ type BusyError struct {
 func (e *BusyError) Error() string { return e.Err.Error() }
 func (e *BusyError) Unwrap() error { return e.Err }
 
-// ErrModel is in every error of a model's server that is not worth another try.
+// ErrModel is in every error of a model's server. One that is no BusyError is not worth another try.
 var ErrModel = errors.New("the model did not answer")

@@ -24,11 +24,13 @@ func runCommand(code *int) *cli.Command {
 		Description: "The model is any OpenAI-compatible endpoint; flags win over OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL.\n" +
 			"  notwice run \"pay order 817, 4900 RUB\" --base-url http://127.0.0.1:11434/v1 --model NAME\n" +
 			"  notwice run \"pay order 817\" --model script:answers.yaml\n" +
+			"  notwice run --stream \"summarise order 817\" --model NAME      (shows the text on a terminal while it arrives)\n" +
 			"  notwice run --resume TASK\n" +
 			"The exit code comes from the journal, not from the model's words.",
 		Flags: append(append([]cli.Flag{
 			&cli.StringFlag{Name: "model", Usage: "`NAME` of the model, or script:FILE"},
 			&cli.StringFlag{Name: "base-url", Usage: "`URL` of the endpoint, such as http://127.0.0.1:11434/v1"},
+			&cli.BoolFlag{Name: "stream", Usage: "ask for the answer in pieces and show its text on the terminal (stderr) while it arrives; calls still run only once the answer is whole"},
 			&cli.StringFlag{Name: "task", Usage: "`NAME` of the task; the same message under the same name goes on with that turn"},
 			&cli.StringFlag{Name: "resume", Usage: "go on with a `TASK` that was killed"},
 			&cli.StringFlag{Name: "system", Usage: "`FILE` with another prompt"},
@@ -120,13 +122,20 @@ func chooseModel(c *cli.Context) (agent.Model, func(), error) {
 		if err != nil {
 			return nil, none, err
 		}
-		return agent.NewOpenAI(server.URL()+"/v1", "none", "scripted", nil), func() { server.Close() }, nil
+		return streamed(c, agent.NewOpenAI(server.URL()+"/v1", "none", "scripted", nil)), func() { server.Close() }, nil
 	}
 	if base == "" || name == "" {
 		return nil, none, &failure{code: "no_model", exit: exitUsage, message: "no model is named",
 			meaning: "Nothing was sent.", next: "Give --base-url URL and --model NAME (or OPENAI_BASE_URL and OPENAI_MODEL), or --model script:FILE."}
 	}
-	return agent.NewOpenAI(strings.TrimSuffix(base, "/"), os.Getenv("OPENAI_API_KEY"), name, nil), none, nil
+	return streamed(c, agent.NewOpenAI(strings.TrimSuffix(base, "/"), os.Getenv("OPENAI_API_KEY"), name, nil)), none, nil
+}
+
+func streamed(c *cli.Context, model *agent.OpenAI) agent.Model {
+	if c.Bool("stream") {
+		return model.Streamed(speak)
+	}
+	return model
 }
 
 // scriptServer plays a script of answers as a model endpoint on loopback.

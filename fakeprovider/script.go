@@ -55,9 +55,18 @@ type Wait time.Duration
 //	equal_ids      every call has the id of the first
 //	snapshots      streaming: each piece holds all complete calls so far instead of what is new
 //	twice          every call is delivered twice, under one id
+//	in_pieces      streaming: with one of the shapes above, arguments still come in pieces
+//	blank_later    streaming: later pieces of a call bear id "" and name "" again
+//	null_later     streaming: later pieces bear the text "null" as id and name
+//	empty_pieces   streaming: a piece of a call with nothing in it stands before every other
+//	extra_fields   every call bears an unknown empty object
 //	finish_stop    the finish reason is stop although there are calls
 //	finish_length  the finish reason is length
-var shapes = []string{"same_index", "no_index", "empty_ids", "equal_ids", "snapshots", "twice", "finish_stop", "finish_length"}
+//	no_finish      there is no finish reason, though a stream still ends in order
+var shapes = []string{
+	"same_index", "no_index", "empty_ids", "equal_ids", "snapshots", "twice", "in_pieces", "blank_later", "null_later", "empty_pieces",
+	"extra_fields", "finish_stop", "finish_length", "no_finish",
+}
 
 // ParseScript reads a script from JSON, strictly.
 func ParseScript(data []byte) (*Script, error) {
