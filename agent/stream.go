@@ -196,7 +196,7 @@ func once(calls []ToolCall) []ToolCall {
 	for _, c := range calls {
 		copied := false
 		for _, k := range kept {
-			copied = copied || c.ID != "" && c.ID == k.ID && c.Name == k.Name && (c.Arguments == k.Arguments || c.Arguments == "")
+			copied = copied || c.ID != "" && c.ID == k.ID && c.Name == k.Name && c.Arguments == k.Arguments
 		}
 		if !copied {
 			kept = append(kept, c)

@@ -7,7 +7,7 @@ import "slices"
 func (s speech) callDeltas() [][]toolCall {
 	calls := s.calls()
 	whole := !s.shaped("in_pieces") && (s.shaped("no_index") || s.shaped("same_index") || s.shaped("twice"))
-	var deltas [][]toolCall
+	var each [][][]toolCall
 	for i := range calls {
 		switch {
 		case s.shaped("no_index"):
@@ -17,12 +17,16 @@ func (s speech) callDeltas() [][]toolCall {
 		}
 		switch {
 		case s.shaped("snapshots"):
-			deltas = append(deltas, s.snapshots(calls[:i+1])...)
+			each = append(each, s.snapshots(calls[:i+1]))
 		case whole:
-			deltas = append(deltas, calls[i:i+1])
+			each = append(each, [][]toolCall{calls[i : i+1]})
 		default:
-			deltas = append(deltas, s.inPieces(calls[i])...)
+			each = append(each, s.inPieces(calls[i]))
 		}
+	}
+	deltas := slices.Concat(each...)
+	if s.shaped("interleaved") {
+		deltas = inTurns(each)
 	}
 	if s.shaped("empty_pieces") {
 		deltas = s.spaced(deltas)
@@ -47,15 +51,45 @@ func (s speech) snapshots(calls []toolCall) [][]toolCall {
 	return deltas
 }
 
+// inTurns takes one delta of each call, then the next one of each.
+func inTurns(each [][][]toolCall) [][]toolCall {
+	var list [][]toolCall
+	for n, more := 0, true; more; n++ {
+		more = false
+		for _, deltas := range each {
+			if n < len(deltas) {
+				list, more = append(list, deltas[n]), true
+			}
+		}
+	}
+	return list
+}
+
 // inPieces is one call: its head, then its arguments bit by bit.
 func (s speech) inPieces(call toolCall) [][]toolCall {
-	head := call
-	head.Function.Arguments = ""
-	deltas := [][]toolCall{{head}}
+	deltas := s.heads(call)
 	for _, text := range cutText(call.Function.Arguments) {
-		deltas = append(deltas, []toolCall{s.later(call.Index, text)})
+		piece := s.later(call.Index, text)
+		if s.shaped("again_later") {
+			piece.ID, piece.Function.Name = call.ID, call.Function.Name
+		}
+		deltas = append(deltas, []toolCall{piece})
 	}
 	return deltas
+}
+
+// heads are id and name, in one piece or in two.
+func (s speech) heads(call toolCall) [][]toolCall {
+	call.Function.Arguments = ""
+	named, numbered := call, call
+	named.ID, numbered.Function.Name = nil, nil
+	switch {
+	case s.shaped("name_last"):
+		return [][]toolCall{{numbered}, {named}}
+	case s.shaped("id_last"):
+		return [][]toolCall{{named}, {numbered}}
+	}
+	return [][]toolCall{{call}}
 }
 
 // later is a piece behind the head.
