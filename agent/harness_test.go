@@ -25,15 +25,17 @@ type world struct {
 	wait     time.Duration // patience of each tool call
 	options  agent.Options // MaxSteps, System, Transcript
 
-	clock    *clock
-	fake     *fakeprovider.Server
-	journal  *memjournal.Store
-	life     *life
-	tools    *toolbox.Toolbox
-	said     string            // pieces of text as they came
-	progress []string          // lines
-	onSend   http.RoundTripper // under the tools; nil: the tools' own
-	onAsk    func()            // before each question to the model
+	clock      *clock
+	fake       *fakeprovider.Server
+	journal    *memjournal.Store
+	life       *life
+	tools      *toolbox.Toolbox
+	said       string            // pieces of text as they came
+	progress   []string          // lines
+	onSend     http.RoundTripper // under the tools; nil: the tools' own
+	onAsk      func()            // before each question to the model
+	retryAfter string            // put into the model's answers
+	bent       *strings.Replacer // what is changed in the model's answers on their way
 }
 
 func newWorld(t *testing.T, streamed bool, answers ...string) *world {
@@ -60,27 +62,6 @@ func newWorld(t *testing.T, streamed bool, answers ...string) *world {
 func each(t *testing.T, test func(t *testing.T, streamed bool)) {
 	t.Run("whole", func(t *testing.T) { test(t, false) })
 	t.Run("streamed", func(t *testing.T) { test(t, true) })
-}
-
-// script gives the model its answers, in JSON.
-func (w *world) script(answers ...string) {
-	w.Helper()
-	w.play(`{"answers":[` + strings.Join(answers, ",") + `]}`)
-}
-
-// asked gives the model answers that follow each other however often a conversation is shown.
-func (w *world) asked(answers ...string) {
-	w.Helper()
-	w.play(`{"order":"asked","answers":[` + strings.Join(answers, ",") + `]}`)
-}
-
-func (w *world) play(text string) {
-	w.Helper()
-	script, err := fakeprovider.ParseScript([]byte(text))
-	if err != nil {
-		w.Fatal(err)
-	}
-	w.fake.SetScript(script)
 }
 
 // begin starts a life of the process: of an earlier one only the journal remains.
@@ -120,28 +101,6 @@ func (w *world) arm(text string) {
 	if err != nil {
 		w.Fatal(err)
 	}
-}
-
-// model is the scripted model behind HTTP.
-func (w *world) model() *agent.OpenAI {
-	client := &http.Client{Transport: asking{&http.Transport{DisableKeepAlives: true}, w}}
-	m := agent.NewOpenAI(w.fake.URL()+"/v1", "none", "scripted", client)
-	if w.streamed {
-		m = m.Streamed(func(text string) { w.said += text })
-	}
-	return m
-}
-
-type asking struct {
-	http.RoundTripper
-	w *world
-}
-
-func (a asking) RoundTrip(r *http.Request) (*http.Response, error) {
-	if a.w.onAsk != nil {
-		a.w.onAsk()
-	}
-	return a.RoundTripper.RoundTrip(r)
 }
 
 func (w *world) agent() *agent.Agent {
@@ -226,36 +185,3 @@ func (w *world) told() (texts []string) {
 	}
 	return texts
 }
-
-// call is an answer with one call.
-func call(tool, args string) string { return `{"call":` + one(tool, args, "") + `}` }
-
-// calls is an answer with several, delivered in shapes.
-func calls(shapes string, list ...string) string {
-	shape := `[]`
-	if shapes != "" {
-		shape = `["` + strings.ReplaceAll(shapes, " ", `","`) + `"]`
-	}
-	return `{"calls":[` + strings.Join(list, ",") + `],"shape":` + shape + `}`
-}
-
-// one is a call; its arguments are sent as they stand.
-func one(tool, raw, id string) string {
-	text, _ := json.Marshal(map[string]string{"tool": tool, "raw": raw, "id": id})
-	return string(text)
-}
-
-func say(text string) string {
-	quoted, _ := json.Marshal(text)
-	return `{"say":` + string(quoted) + `}`
-}
-
-func payOrder(id string) string {
-	return `{"order_id":"` + id + `","amount_minor":490000,"currency":"RUB"}`
-}
-
-func ticket(title string) string { return `{"project":"OPS","title":"` + title + `"}` }
-
-const mail = `{"to":"ada@example.test","subject":"Order 817 confirmed","body":"Thank you."}`
-
-var pay = payOrder("817")

@@ -99,8 +99,10 @@ func modelError(err error, after time.Duration) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err
-	case errors.Is(err, errCut), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
-		return &BusyError{After: after, Err: wrapped}
+	case errors.Is(err, errCut):
+		return &BusyError{Err: wrapped}
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+		return &BusyError{Err: fmt.Errorf("%w: %w (%w)", ErrModel, errCut, err)}
 	case errors.As(err, &api):
 		status = api.HTTPStatusCode
 	case errors.As(err, &request):

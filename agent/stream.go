@@ -67,7 +67,7 @@ func brokenStream(err error) error {
 	if errors.As(err, &syntax) || errors.As(err, &kind) {
 		return fmt.Errorf("a piece of its answer cannot be read: %w", err)
 	}
-	return fmt.Errorf("%w: %w", errCut, err)
+	return fmt.Errorf("%w (%w)", errCut, err)
 }
 
 // assembly puts one answer together. Servers differ in what they say of the pieces of a call:
@@ -176,7 +176,7 @@ func (a *assembly) last(index *int, id string) *part {
 // reply is the whole answer.
 func (a *assembly) reply() (Reply, error) {
 	if a.finish == "" {
-		return Reply{}, fmt.Errorf("%w: no finish reason came", errCut)
+		return Reply{}, fmt.Errorf("%w (no finish reason came)", errCut)
 	}
 	r := Reply{Text: a.text.String(), Finish: a.finish}
 	if r.Text == "" {

@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -74,7 +75,7 @@ func TestBrokenAnswers(t *testing.T) {
 		answer        string
 		whole, stream string // what the error says; "busy" in front: worth a try
 	}{
-		{`{"break":"empty"}`, "busy EOF", "busy no finish reason"},
+		{`{"break":"empty"}`, "busy cut off", "busy no finish reason"},
 		{`{"break":"html"}`, "invalid character", "answered text/html"},
 		{`{"break":"mid_stream","say":"one two"}`, "busy unexpected EOF", "busy unexpected EOF"},
 		{`{"say":"one two","shape":["no_finish"]}`, "", "busy no finish reason"},
@@ -110,6 +111,66 @@ func TestBrokenAnswers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Arguments that are an object and no text fail the whole answer, for good: nothing is guessed.
+func TestArgumentsThatAreNoText(t *testing.T) {
+	each(t, func(t *testing.T, streamed bool) {
+		w := newWorld(t, streamed, calls("same_index", one("create_payment", `{}`, "a")), say("Done."))
+		w.bent = strings.NewReplacer(`"arguments":"{}"`, `"arguments":`+pay)
+		_, err := w.agent().Turn(t.Context(), "t", "pay")
+		var busy *agent.BusyError
+		if !errors.Is(err, agent.ErrModel) || errors.As(err, &busy) || !strings.Contains(err.Error(), "cannot unmarshal object") {
+			t.Error(err)
+		}
+		w.effects(0)
+	})
+}
+
+// An error in the middle of a stream ends it, though the server sends it with status 200.
+func TestErrorInTheMiddleOfAStream(t *testing.T) {
+	w := newWorld(t, true, calls("same_index", one("create_payment", pay, "a")))
+	w.bent = strings.NewReplacer("data: [DONE]", `data: {"error":{"message":"overloaded","type":"server_error","code":null}}`)
+	_, err := w.model().Ask(t.Context(), hello)
+	var busy *agent.BusyError
+	if !errors.As(err, &busy) || !strings.Contains(err.Error(), "overloaded") {
+		t.Error(err)
+	}
+}
+
+// Only the first choice is ours: nobody asked for more.
+func TestOtherChoicesAreNotRead(t *testing.T) {
+	w := newWorld(t, true, say("One."))
+	w.bent = strings.NewReplacer("data: [DONE]", `data: {"choices":[{"index":1,"delta":{"content":"Two."},"finish_reason":"length"}]}`+"\n\ndata: [DONE]")
+	if reply, err := w.model().Ask(t.Context(), hello); err != nil || reply.Text != "One." || reply.Finish != "stop" {
+		t.Errorf("%+v, %v", reply, err)
+	}
+}
+
+func TestRetryAfterADate(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"Mon, 02 Mar 2026 09:01:30 GMT": 90 * time.Second, "Mon, 02 Mar 2026 08:00:00 GMT": 0, "soon": 0, "-5": 0, "": 0, "3": 3 * time.Second,
+	} {
+		w := newWorld(t, false, `{"break":{"status":429}}`)
+		w.retryAfter = text
+		_, err := w.model().Ask(t.Context(), hello)
+		var busy *agent.BusyError
+		if !errors.As(err, &busy) || busy.After != want {
+			t.Errorf("Retry-After %q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// A person who interrupts is not made to wait for another try.
+func TestInterruptedWhileAsking(t *testing.T) {
+	each(t, func(t *testing.T, streamed bool) {
+		w := newWorld(t, streamed, `{"wait":"1s","say":"Late."}`)
+		ctx, cancel := context.WithCancel(t.Context())
+		w.onAsk = cancel
+		if _, err := w.agent().Turn(ctx, "t", "hello"); !errors.Is(err, context.Canceled) || errors.Is(err, agent.ErrModel) {
+			t.Error(err)
+		}
+	})
 }
 
 // A busy server says how long to wait, and a turn waits so long by its clock; not for ever, and not an hour.

@@ -9,6 +9,31 @@ import (
 
 const eventStream = "text/event-stream"
 
+// shapes are the ways in which servers in the field are known to deviate:
+//
+//	same_index     streaming: every call complete in one piece, all with index 0
+//	no_index       streaming: likewise, without any index
+//	empty_ids      every call's id is ""
+//	equal_ids      every call has the id of the first
+//	snapshots      streaming: each piece holds all complete calls so far instead of what is new
+//	twice          every call is delivered twice, under one id
+//	in_pieces      streaming: with one of the shapes above, arguments still come in pieces
+//	blank_later    streaming: later pieces of a call bear id "" and name "" again
+//	null_later     streaming: later pieces bear the text "null" as id and name
+//	again_later    streaming: later pieces of a call bear its id and name again
+//	name_last      streaming: a call's first piece has its id, the second its name
+//	id_last        streaming: the other way round
+//	interleaved    streaming: the pieces of all calls take turns
+//	empty_pieces   streaming: a piece of a call with nothing in it stands before every other
+//	extra_fields   every call bears an unknown empty object
+//	finish_stop    the finish reason is stop although there are calls
+//	finish_length  the finish reason is length
+//	no_finish      there is no finish reason, though a stream still ends in order
+var shapes = []string{
+	"same_index", "no_index", "empty_ids", "equal_ids", "snapshots", "twice", "in_pieces", "blank_later", "null_later", "again_later",
+	"name_last", "id_last", "interleaved", "empty_pieces", "extra_fields", "finish_stop", "finish_length", "no_finish",
+}
+
 // speech is one answer of the model on its way out, in the format of OpenAI's chat completions.
 type speech struct {
 	*ScriptAnswer
