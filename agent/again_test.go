@@ -66,6 +66,9 @@ func TestCase002WholeTaskRunsAgain(t *testing.T) {
 		w.want(w.turn("t", "confirm the order"), done)
 	}
 	w.effects(1, "ada@example.test")
+	w.script(say("-"), say("-"), call("send_email", mail), say("Sent another."))
+	w.want(w.turn("t", "and once more, please"), done) // another message of the person is another turn, and another wish
+	w.effects(2, "ada@example.test", "ada@example.test")
 
 	// The model itself sends the mail again and again within the turn.
 	w = newWorld(t, true, call("send_email", mail), call("send_email", mail), call("send_email", mail), say("Sent."))

@@ -23,6 +23,10 @@ type Options struct {
 	Wait       time.Duration // patience of each tool call
 	Account    string        // empty: the tools' own
 	Progress   func(line string)
+
+	// Person, where not nil, is shown a call that only a person can let through, and what it was answered; it returns what
+	// the model is told, after the person's decision or without one.
+	Person func(ctx context.Context, c toolbox.Call, r toolbox.Result) (toolbox.Result, error)
 }
 
 // DefaultSystem is the prompt in the binary.
@@ -143,13 +147,18 @@ func (a *Agent) tools(ctx context.Context, l *log, answer entry, at int) error {
 		}
 		r := a.call(answer, call)
 		if r.Word == "" {
-			var err error
-			r, err = a.o.Toolbox.Call(ctx, toolbox.Call{
+			made := toolbox.Call{
 				Tool: call.Name, Arguments: []byte(call.Arguments), Task: l.task, Turn: turn, Wait: a.o.Wait, Account: a.o.Account,
 				Position: strings.Join([]string{l.task, strconv.Itoa(at), strconv.Itoa(i)}, "/"),
-			})
-			if err != nil {
+			}
+			var err error
+			if r, err = a.o.Toolbox.Call(ctx, made); err != nil {
 				return err
+			}
+			if a.o.Person != nil && (r.Waits || r.Word == toolbox.ConflictWord) {
+				if r, err = a.o.Person(ctx, made, r); err != nil {
+					return err
+				}
 			}
 		}
 		e := entry{Kind: "tool", Text: r.Message, Message: at, Call: i, Number: r.Number, Word: string(r.Word), Exit: r.Word.Exit()}

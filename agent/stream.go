@@ -100,7 +100,7 @@ func (a *assembly) take(choice openai.ChatCompletionStreamChoice, said func(stri
 	}
 	a.refusal.WriteString(choice.Delta.Refusal)
 	for _, piece := range choice.Delta.ToolCalls {
-		a.add(piece.Index, meant(piece.ID), meant(piece.Function.Name), piece.Function.Arguments)
+		a.add(piece.Index, piece.ID, piece.Function.Name, piece.Function.Arguments)
 	}
 	if finish := meant(string(choice.FinishReason)); finish != "" {
 		a.finish = finish
@@ -116,6 +116,7 @@ func meant(mark string) string {
 }
 
 func (a *assembly) add(index *int, id, name, text string) {
+	id, name = meant(id), meant(name)
 	if id == "" && name == "" && text == "" {
 		return
 	}
@@ -182,11 +183,15 @@ func (a *assembly) reply() (Reply, error) {
 	if r.Text == "" {
 		r.Text = a.refusal.String()
 	}
-	for _, p := range a.calls {
-		r.Calls = append(r.Calls, p.ToolCall)
-	}
-	r.Calls = once(r.Calls)
+	r.Calls = a.done()
 	return r, nil
+}
+
+func (a *assembly) done() (calls []ToolCall) {
+	for _, p := range a.calls {
+		calls = append(calls, p.ToolCall)
+	}
+	return once(calls)
 }
 
 // once drops copies: a call that bears the id of an earlier one and says nothing else is that call. Equal calls with ids of

@@ -93,3 +93,23 @@ func CompareDecimal(a, b string) int {
 	}
 	return x.Cmp(y)
 }
+
+// Sum adds two whole numbers exactly; an empty one counts as 0. What is no whole number counts as 0 too: callers pass what
+// Minor or a record gave them.
+func Sum(a, b Number) Number {
+	x, y := whole(a), whole(b)
+	return Number(x.Add(x, y).String())
+}
+
+// Negated is the whole number with the other sign.
+func Negated(a Number) Number {
+	x := whole(a)
+	return Number(x.Neg(x).String())
+}
+
+func whole(n Number) *big.Int {
+	if x, ok := new(big.Int).SetString(string(n), 10); ok {
+		return x
+	}
+	return new(big.Int)
+}

@@ -48,6 +48,11 @@ func (s Shape) HasIdentity() bool {
 	return slices.ContainsFunc(s.Fields, func(f Field) bool { return f.Role == Identity })
 }
 
+// HasMoney reports whether a field is an amount of money.
+func (s Shape) HasMoney() bool {
+	return slices.ContainsFunc(s.Fields, func(f Field) bool { return f.Money != "" })
+}
+
 // isCurrency reports whether a money field names this field as the holder of its currency.
 func (s Shape) isCurrency(name string) bool {
 	return slices.ContainsFunc(s.Fields, func(f Field) bool { return f.Money == name })
@@ -138,49 +143,36 @@ func (s Shape) Identity(args map[string]any) (map[string]any, error) {
 	out := map[string]any{}
 	for _, f := range s.Fields {
 		if f.Role == Identity {
-			out[f.Name] = folded(hashed[f.Name])
+			out[f.Name] = Folded(hashed[f.Name])
 		}
 	}
 	return out, nil
 }
 
-func folded(v any) any {
+// Folded is a value with every text in it folded, as identities are compared.
+func Folded(v any) any {
 	switch v := v.(type) {
 	case string:
 		return Fold(v)
 	case []any:
 		out := make([]any, len(v))
 		for i := range v {
-			out[i] = folded(v[i])
+			out[i] = Folded(v[i])
 		}
 		return out
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for name, e := range v {
-			out[name] = folded(e)
+			out[name] = Folded(e)
 		}
 		return out
 	}
 	return v
 }
 
-// Short is what of normalised arguments a re-planning model hardly rewords: numbers, booleans, one-line texts of up to 64
-// characters, and up to 1,024 when they hold no white space (DESIGN §3).
-func (s Shape) Short(args map[string]any) (map[string]any, error) {
-	hashed, err := s.Hashed(args)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]any{}
-	for name, v := range hashed {
-		if isShort(v) {
-			out[name] = v
-		}
-	}
-	return out, nil
-}
-
-func isShort(v any) bool {
+// IsShort reports whether a re-planning model hardly rewords a value: numbers, booleans, one-line texts of up to 64 characters,
+// and up to 1,024 when they hold no white space (DESIGN §3).
+func IsShort(v any) bool {
 	switch v := v.(type) {
 	case Number, bool:
 		return true

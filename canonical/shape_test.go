@@ -147,10 +147,15 @@ func TestFoldAndScripts(t *testing.T) {
 }
 
 func TestShortFields(t *testing.T) {
-	shape := Shape{Fields: []Field{{Name: "a", Type: "string"}, {Name: "b", Type: "string"}, {Name: "c", Type: "string"}, {Name: "n", Type: "integer"}}}
-	short, err := shape.Short(map[string]any{"a": "short one", "b": strings.Repeat("long text ", 20), "c": strings.Repeat("x", 1000), "n": Number("5")})
-	if err != nil || len(short) != 3 || short["b"] != nil {
-		t.Errorf("%v %v", short, err)
+	for want, values := range map[bool][]any{
+		true:  {"short one", strings.Repeat("x", 1000), Number("5"), true, strings.Repeat("ж", 1024)},
+		false: {strings.Repeat("long text ", 20), strings.Repeat("x", 1025), "two\nlines", []any{"a"}, nil, map[string]any{}},
+	} {
+		for _, v := range values {
+			if IsShort(v) != want {
+				t.Errorf("%v: short %v", v, !want)
+			}
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
@@ -35,6 +36,9 @@ func callCommand(code *int) *cli.Command {
 			if name == "" {
 				return usagef("which tool? notwice call TOOL name=value …")
 			}
+			if err := notNegative(c, "timeout", "wait"); err != nil {
+				return err
+			}
 			s, err := openSession(c, name)
 			if err != nil {
 				return err
@@ -51,8 +55,10 @@ func callCommand(code *int) *cli.Command {
 			if err != nil {
 				return err
 			}
-			printAnswer(os.Stdout, r, c.Bool("json"))
-			r.Delivered()
+			printAnswer(c.App.Writer, r, c.Bool("json"))
+			if arrived(c) {
+				r.Delivered()
+			}
 			if !c.Bool("json") {
 				s.waiting(c.Context)
 			}
@@ -118,6 +124,9 @@ func pairArguments(tools *toolbox.Toolbox, name string, pairs []string) ([]byte,
 		}
 		if _, twice := args[field]; twice {
 			return nil, usagef("%s is given twice", field)
+		}
+		if !utf8.ValidString(pair) {
+			return nil, usagef("%s: the value is not valid UTF-8", strings.ToValidUTF8(field, "?"))
 		}
 		value, err := typed(all[at].Shape.Field(field), text)
 		if err != nil {

@@ -58,7 +58,7 @@ func demoCommand(code *int) *cli.Command {
 				return err
 			}
 			defer os.RemoveAll(dir)
-			d := show{dir: dir, out: os.Stdout}
+			d := show{dir: dir, out: c.App.Writer}
 			if c.Bool("json") {
 				d.out = io.Discard
 			}
@@ -66,7 +66,7 @@ func demoCommand(code *int) *cli.Command {
 				return err
 			}
 			if c.Bool("json") {
-				printJSON(os.Stdout, d.figures())
+				printJSON(c.App.Writer, d.figures())
 			}
 			if d.notwice.effects != 1 || d.duplicates > 0 || d.lost > 0 {
 				*code = exitFailed

@@ -39,6 +39,10 @@ func explain(err error) *failure {
 			return f
 		}
 	}
+	var unopened *journalError
+	if errors.As(err, &unopened) {
+		f.code, f.exit, f.meaning, f.next = "journal", exitJournal, "Without its journal Notwice sends nothing.", "Check the path, or give another with --journal FILE."
+	}
 	if errors.As(err, &yaml) {
 		f.code, f.meaning = "file", "Nothing was sent and nothing was recorded."
 	}

@@ -37,7 +37,7 @@ func fakeCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(os.Stdout, "%s\n", server.URL())
+			fmt.Fprintf(c.App.Writer, "%s\n", server.URL())
 			fmt.Fprintf(os.Stderr, "notwice: the fake provider listens; end it with Ctrl-C\n")
 			<-c.Context.Done()
 			return server.Close()
@@ -46,6 +46,9 @@ func fakeCommand() *cli.Command {
 }
 
 func startFake(c *cli.Context) (*fakeprovider.Server, error) {
+	if err := notNegative(c, "forget-after", "search-lag"); err != nil {
+		return nil, err
+	}
 	faults, err := readFaults(c.String("faults"))
 	if err != nil {
 		return nil, err
@@ -103,13 +106,16 @@ func versionCommand() *cli.Command {
 			Version string `json:"version"`
 			Go      string `json:"go"`
 		}{V: 1, Version: Version}
+		if c.Args().Present() {
+			return usagef("version takes no arguments")
+		}
 		if b, ok := debug.ReadBuildInfo(); ok {
 			info.Go = b.GoVersion
 		}
 		if c.Bool("json") {
-			printJSON(os.Stdout, info)
+			printJSON(c.App.Writer, info)
 		} else {
-			fmt.Fprintf(os.Stdout, "notwice %s (%s)\n", info.Version, info.Go)
+			fmt.Fprintf(c.App.Writer, "notwice %s (%s)\n", info.Version, info.Go)
 		}
 		return nil
 	}}

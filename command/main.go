@@ -38,14 +38,19 @@ func Main(args []string) int {
 	defer quiet()
 	code := exitOK
 	app := newApp(&code)
+	out := &output{w: os.Stdout}
+	app.Writer = out
 	ordered, err := reorder(app, args)
 	if err == nil {
 		err = app.RunContext(ctx, append([]string{"notwice"}, ordered...))
 	}
 	if err == nil {
+		err = out.lost()
+	}
+	if err == nil {
 		return code
 	}
-	return report(err, slices.Contains(args, "--json"), os.Stdout, os.Stderr)
+	return report(err, wantsJSON(app, args), out, os.Stderr)
 }
 
 func newApp(code *int) *cli.App {
@@ -58,15 +63,14 @@ func newApp(code *int) *cli.App {
 			"A model:          notwice run \"pay order 817, 4900 RUB\" --base-url http://127.0.0.1:11434/v1 --model NAME\n" +
 			"Exit codes:       0 confirmed · 1 confirmed failure · 2 usage · 3 not known yet · 5 conflict · 6 journal · 7 not sent · 70 broken invariant · 130 interrupted",
 		HideVersion:     true,
-		HideHelpCommand: false,
-		Writer:          os.Stdout,
+		HideHelpCommand: true, // ours knows pages too
 		ErrWriter:       os.Stderr,
 		ExitErrHandler:  func(*cli.Context, error) {},
 		OnUsageError:    usageError,
 		CommandNotFound: nil,
 		Commands: []*cli.Command{
 			demoCommand(code), runCommand(code), callCommand(code), testCommand(code), opsCommand(code), reconcileCommand(code),
-			reviewCommand(code), fakeCommand(), versionCommand(),
+			reviewCommand(code), againCommand(code), approveCommand(code), fakeCommand(), versionCommand(), helpCommand(),
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {

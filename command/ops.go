@@ -3,7 +3,6 @@ package command
 import (
 	"fmt"
 	"os"
-	"os/user"
 	"slices"
 	"strings"
 	"time"
@@ -62,7 +61,7 @@ func opsList(c *cli.Context) error {
 		for _, op := range ops {
 			list = append(list, operationJSON(op))
 		}
-		printJSON(os.Stdout, map[string]any{"v": 1, "operations": list, "next": orNull(string(next))})
+		printJSON(c.App.Writer, map[string]any{"v": 1, "operations": list, "next": orNull(string(next))})
 		return nil
 	}
 	rows := [][]string{{"NUMBER", "STATE", "WHAT", "EXTERNAL ID", "REGISTERED"}}
@@ -73,7 +72,7 @@ func opsList(c *cli.Context) error {
 		fmt.Fprintln(os.Stderr, "notwice: no operations")
 		return nil
 	}
-	table(os.Stdout, rows)
+	table(c.App.Writer, rows)
 	if next != "" {
 		fmt.Fprintf(os.Stderr, "notwice: there are more; go on with --before %s\n", next)
 	}
@@ -91,6 +90,9 @@ func stateWord(op journal.Operation) string {
 	}
 	if len(op.Flags) > 0 {
 		marks = append(marks, "contradiction")
+	}
+	if op.Question != nil {
+		marks = append(marks, "a question")
 	}
 	if len(marks) == 0 {
 		return string(op.Status)
@@ -132,7 +134,7 @@ func opsShow(c *cli.Context, code *int) error {
 	}
 	defer store.Close()
 	if c.Bool("json") {
-		printJSON(os.Stdout, map[string]any{"v": 1, "operation": operationJSON(op)})
+		printJSON(c.App.Writer, map[string]any{"v": 1, "operation": operationJSON(op)})
 		return nil
 	}
 	rows := [][]string{
@@ -149,7 +151,7 @@ func opsShow(c *cli.Context, code *int) error {
 	for _, f := range op.Flags {
 		rows = append(rows, []string{"contradiction", local(f.At) + " " + f.What})
 	}
-	table(os.Stdout, rows)
+	table(c.App.Writer, rows)
 	return nil
 }
 
@@ -164,10 +166,10 @@ func opsHistory(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("json") {
-		printJSON(os.Stdout, map[string]any{"v": 1, "operation": operationJSON(op), "events": events})
+		printJSON(c.App.Writer, map[string]any{"v": 1, "operation": operationJSON(op), "events": events})
 		return nil
 	}
-	table(os.Stdout, historyRows(op, events))
+	table(c.App.Writer, historyRows(op, events))
 	return nil
 }
 
@@ -179,10 +181,17 @@ func historyRows(op journal.Operation, events []journal.Event) [][]string {
 		if e.Attempt > 0 {
 			attempt = fmt.Sprint(e.Attempt)
 		}
-		detail := strings.Join(nonEmpty(string(e.Outcome), string(e.Evidence), e.Reason, e.ExternalID, e.Note), " ")
+		detail := strings.Join(nonEmpty(string(e.Outcome), string(e.Evidence), e.Reason, e.ExternalID, by(e.By), e.Note), " ")
 		rows = append(rows, []string{"+" + e.At.Sub(op.Registered).Round(time.Millisecond).String(), e.What, string(e.Status), attempt, toolbox.Visible(detail)})
 	}
 	return rows
+}
+
+func by(who string) string {
+	if who == "" {
+		return ""
+	}
+	return "by " + who
 }
 
 func opsStop(c *cli.Context) error {
@@ -195,15 +204,11 @@ func opsStop(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	who := "a person"
-	if u, err := user.Current(); err == nil {
-		who = u.Username
-	}
 	why := c.String("why")
 	if why == "" {
 		why = "stopped at the command line"
 	}
-	op, stopped, err := tools.Stop(c.Context, op.Key, who, why)
+	op, stopped, err := tools.Stop(c.Context, op.Key, userName(), why)
 	if err != nil {
 		return err
 	}
@@ -212,6 +217,6 @@ func opsStop(c *cli.Context) error {
 			meaning: "Only an operation that nothing has sent can be stopped; this one stays as it is."}
 	}
 	r := tools.Report(op)
-	printAnswer(os.Stdout, r, c.Bool("json"))
+	printAnswer(c.App.Writer, r, c.Bool("json"))
 	return nil
 }

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"golang.org/x/term"
 
+	"notwice/canonical"
 	"notwice/journal"
 	"notwice/toolbox"
 )
@@ -92,15 +92,30 @@ func progress(format string, args ...any) {
 	}
 }
 
-// speak shows text of the model while it arrives, on a terminal only. What a terminal would obey it does not get.
-func speak(text string) {
-	if !term.IsTerminal(int(os.Stderr.Fd())) {
-		return
+func orEmpty(list []string) []string {
+	if list == nil {
+		return []string{}
 	}
-	fmt.Fprint(os.Stderr, strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text))
+	return list
+}
+
+// argsJSON are arguments with every digit as it is.
+func argsJSON(args map[string]any) any {
+	if args == nil {
+		return nil
+	}
+	text, err := canonical.Plain(args)
+	if err != nil {
+		return nil
+	}
+	return json.RawMessage(text)
+}
+
+// visibleLines is a text of many lines in which nothing is hidden: escape codes and invisible characters show as U+XXXX.
+func visibleLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = toolbox.Visible(strings.TrimSuffix(lines[i], "\r"))
+	}
+	return strings.Join(lines, "\n")
 }

@@ -2,12 +2,10 @@ package command
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/urfave/cli/v2"
 
 	"notwice/journal"
-	"notwice/toolbox"
 )
 
 func reconcileCommand(code *int) *cli.Command {
@@ -44,7 +42,7 @@ func reconcileOne(c *cli.Context, s *session, code *int) error {
 		return err
 	}
 	r := s.tools.Report(op)
-	printAnswer(os.Stdout, r, c.Bool("json"))
+	printAnswer(c.App.Writer, r, c.Bool("json"))
 	*code = r.Word.Exit()
 	return nil
 }
@@ -80,14 +78,14 @@ func reconcileDue(c *cli.Context, s *session, code *int) error {
 	for _, op := range open {
 		r := s.tools.Report(op)
 		if !c.Bool("json") {
-			printAnswer(os.Stdout, r, false)
+			printAnswer(c.App.Writer, r, false)
 		}
 		list = append(list, answerJSON(r))
 	}
 	if c.Bool("json") {
-		printJSON(os.Stdout, map[string]any{"v": 1, "worked_on": done, "open": list})
+		printJSON(c.App.Writer, map[string]any{"v": 1, "worked_on": done, "open": list})
 	} else {
-		fmt.Fprintf(os.Stdout, "%d operations worked on, %d still open\n", done, len(open))
+		fmt.Fprintf(c.App.Writer, "%d operations worked on, %d still open\n", done, len(open))
 		s.waiting(c.Context)
 	}
 	if len(open) > 0 {
@@ -111,60 +109,4 @@ func unknowns(c *cli.Context, s *session) ([]journal.Operation, error) {
 		}
 		q.Before = next
 	}
-}
-
-func reviewCommand(*int) *cli.Command {
-	return &cli.Command{
-		Name:  "review",
-		Usage: "show what waits for a person",
-		Subcommands: []*cli.Command{{
-			Name: "list", Usage: "list what waits for a person, the longest waiting first", Flags: []cli.Flag{journalFlag(), jsonFlag(),
-				&cli.IntFlag{Name: "limit", Value: 100, Usage: "at most `N`"}},
-			Action: func(c *cli.Context) error {
-				if c.Int("limit") < 1 || c.Args().Present() {
-					return usagef("review list takes no arguments, and --limit is at least 1")
-				}
-				store, _, err := openStore(c)
-				if err != nil {
-					return err
-				}
-				defer store.Close()
-				ops, err := store.Review(c.Context, c.Int("limit"))
-				if err != nil {
-					return err
-				}
-				printReview(c, ops)
-				return nil
-			},
-		}},
-	}
-}
-
-func printReview(c *cli.Context, ops []journal.Operation) {
-	if c.Bool("json") {
-		list := []any{}
-		for _, op := range ops {
-			list = append(list, operationJSON(op))
-		}
-		printJSON(os.Stdout, map[string]any{"v": 1, "review": list})
-		return
-	}
-	if len(ops) == 0 {
-		fmt.Fprintln(os.Stdout, "nothing waits for a person")
-		return
-	}
-	rows := [][]string{{"NUMBER", "SINCE", "WHAT", "WHY"}}
-	for _, op := range ops {
-		why := "contradictory evidence"
-		if op.Wait != nil {
-			why = op.Wait.Reason + ": " + op.Wait.Note
-		}
-		rows = append(rows, []string{op.Number, local(op.ReviewSince()), toolbox.Title(op), why})
-		if op.Wait != nil {
-			for _, cand := range op.Wait.Candidates {
-				rows = append(rows, []string{"", "", "  candidate " + cand.ID, cand.State + " " + toolbox.Visible(cand.Title)})
-			}
-		}
-	}
-	table(os.Stdout, rows)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
 
 	"notwice/agent"
 	"notwice/canonical/strictyaml"
@@ -24,13 +25,14 @@ func runCommand(code *int) *cli.Command {
 		Description: "The model is any OpenAI-compatible endpoint; flags win over OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL.\n" +
 			"  notwice run \"pay order 817, 4900 RUB\" --base-url http://127.0.0.1:11434/v1 --model NAME\n" +
 			"  notwice run \"pay order 817\" --model script:answers.yaml\n" +
-			"  notwice run --stream \"summarise order 817\" --model NAME      (shows the text on a terminal while it arrives)\n" +
 			"  notwice run --resume TASK\n" +
+			"  notwice run \"pay order 817\" --stream\n" +
+			"What only a person can decide is asked at the terminal; without one (or with < /dev/null) it waits in the queue: exit code 3.\n" +
 			"The exit code comes from the journal, not from the model's words.",
 		Flags: append(append([]cli.Flag{
 			&cli.StringFlag{Name: "model", Usage: "`NAME` of the model, or script:FILE"},
+			&cli.BoolFlag{Name: "stream", Usage: "ask for answers in pieces; the words appear on stderr as they come, if it is a terminal"},
 			&cli.StringFlag{Name: "base-url", Usage: "`URL` of the endpoint, such as http://127.0.0.1:11434/v1"},
-			&cli.BoolFlag{Name: "stream", Usage: "ask for the answer in pieces and show its text on the terminal (stderr) while it arrives; calls still run only once the answer is whole"},
 			&cli.StringFlag{Name: "task", Usage: "`NAME` of the task; the same message under the same name goes on with that turn"},
 			&cli.StringFlag{Name: "resume", Usage: "go on with a `TASK` that was killed"},
 			&cli.StringFlag{Name: "system", Usage: "`FILE` with another prompt"},
@@ -38,11 +40,21 @@ func runCommand(code *int) *cli.Command {
 			&cli.DurationFlag{Name: "wait", Value: 10 * time.Second, Usage: "patience of each tool call"},
 		}, providerFlags()...), journalFlag(), jsonFlag()),
 		Action: func(c *cli.Context) error {
+			if err := notNegative(c, "wait"); err != nil {
+				return err
+			}
+			if c.Int("steps") < 1 {
+				return usagef("--steps is at least 1")
+			}
 			task, message, err := whatToRun(c)
 			if err != nil {
 				return err
 			}
-			model, stop, err := chooseModel(c)
+			cfg, err := readConfig(c)
+			if err != nil {
+				return err
+			}
+			model, stop, err := chooseModel(c, cfg)
 			if err != nil {
 				return err
 			}
@@ -57,22 +69,24 @@ func runCommand(code *int) *cli.Command {
 			}
 			defer s.close()
 			s.due(c.Context)
+			person, end := s.atTheTerminal()
+			defer end()
 			a := agent.New(agent.Options{
-				Toolbox: s.tools, Model: model, Transcript: s.store, Clock: toolbox.RealClock(), System: system, MaxSteps: c.Int("steps"),
+				Person: person, Toolbox: s.tools, Model: model, Transcript: s.store, Clock: toolbox.RealClock(), System: system, MaxSteps: c.Int("steps"),
 				Wait: c.Duration("wait"), Progress: func(line string) { progress("notwice: %s", line) },
 			})
 			fmt.Fprintf(os.Stderr, "notwice: task %s\n", task)
 			out, err := a.Turn(c.Context, task, message)
 			if err != nil && len(out.Receipts) > 0 && !c.Bool("json") {
-				printOutcome(os.Stdout, out)
+				printOutcome(c.App.Writer, out)
 			}
 			if err != nil {
 				return fmt.Errorf("task %s: %w", task, err)
 			}
 			if c.Bool("json") {
-				printJSON(os.Stdout, outcomeJSON(out))
+				printJSON(c.App.Writer, outcomeJSON(out))
 			} else {
-				printOutcome(os.Stdout, out)
+				printOutcome(c.App.Writer, out)
 				s.waiting(c.Context)
 			}
 			*code = out.Exit
@@ -108,34 +122,43 @@ func readSystem(name string) (string, error) {
 }
 
 // chooseModel is the endpoint that the flags or the environment name.
-func chooseModel(c *cli.Context) (agent.Model, func(), error) {
+func chooseModel(c *cli.Context, cfg config) (agent.Model, func(), error) {
 	none := func() {}
-	first := func(flag, env string) string {
-		if v := c.String(flag); v != "" {
-			return v
-		}
-		return os.Getenv(env)
-	}
-	name, base := first("model", "OPENAI_MODEL"), first("base-url", "OPENAI_BASE_URL")
+	name := firstOf(c.String("model"), os.Getenv("OPENAI_MODEL"), cfg.Model.Name)
+	base := firstOf(c.String("base-url"), os.Getenv("OPENAI_BASE_URL"), cfg.Model.BaseURL)
 	if file, ok := strings.CutPrefix(name, "script:"); ok {
 		server, err := scriptServer(file)
 		if err != nil {
 			return nil, none, err
 		}
-		return streamed(c, agent.NewOpenAI(server.URL()+"/v1", "none", "scripted", nil)), func() { server.Close() }, nil
+		return spoken(c, agent.NewOpenAI(server.URL()+"/v1", "none", "scripted", nil)), func() { server.Close() }, nil
 	}
 	if base == "" || name == "" {
 		return nil, none, &failure{code: "no_model", exit: exitUsage, message: "no model is named",
 			meaning: "Nothing was sent.", next: "Give --base-url URL and --model NAME (or OPENAI_BASE_URL and OPENAI_MODEL), or --model script:FILE."}
 	}
-	return streamed(c, agent.NewOpenAI(strings.TrimSuffix(base, "/"), os.Getenv("OPENAI_API_KEY"), name, nil)), none, nil
+	return spoken(c, agent.NewOpenAI(strings.TrimSuffix(base, "/"), os.Getenv("OPENAI_API_KEY"), name, nil)), none, nil
 }
 
-func streamed(c *cli.Context, model *agent.OpenAI) agent.Model {
-	if c.Bool("stream") {
-		return model.Streamed(speak)
+// spoken is the model as --stream wants it.
+func spoken(c *cli.Context, m *agent.OpenAI) agent.Model {
+	if !c.Bool("stream") {
+		return m
 	}
-	return model
+	return m.Streamed(func(piece string) {
+		if term.IsTerminal(int(os.Stderr.Fd())) {
+			fmt.Fprint(os.Stderr, visibleLines(piece))
+		}
+	})
+}
+
+func firstOf(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
 }
 
 // scriptServer plays a script of answers as a model endpoint on loopback.
@@ -157,7 +180,7 @@ func scriptServer(name string) (*fakeprovider.Server, error) {
 
 func printOutcome(w io.Writer, out agent.Outcome) {
 	if out.Text != "" {
-		fmt.Fprintln(w, out.Text)
+		fmt.Fprintln(w, visibleLines(out.Text))
 	}
 	if len(out.Receipts) == 0 {
 		fmt.Fprintln(w, "-- receipt: nothing was done")

@@ -1,15 +1,23 @@
 package command
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
+	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"notwice": func() { os.Exit(Main(os.Args[1:])) }})
+	testscript.Main(m, map[string]func(){
+		"notwice": func() { os.Exit(Main(os.Args[1:])) },
+		"number":  firstNumber,
+	})
 }
 
 // The scripts run the real main in processes of its own.
@@ -25,8 +33,22 @@ func TestScripts(t *testing.T) {
 			}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": code},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": code, "codeof": codeOf},
+		Condition: func(name string) (bool, error) {
+			return name == "unix" && runtime.GOOS != "windows", nil
+		},
 	})
+}
+
+// codeOf is code, with the content of the file named `number` in the place of the word number.
+func codeOf(ts *testscript.TestScript, neg bool, args []string) {
+	args = slices.Clone(args)
+	for i := range args {
+		if args[i] == "number" {
+			args[i] = strings.TrimSpace(ts.ReadFile("number"))
+		}
+	}
+	code(ts, neg, args)
 }
 
 // code runs notwice and checks its exit code: code 3 call create_payment …
@@ -44,4 +66,18 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 	if got != args[0] {
 		ts.Fatalf("exit code %s, want %s", got, args[0])
 	}
+}
+
+// firstNumber prints the operation number of the first entry in a review list as JSON.
+func firstNumber() {
+	var list struct{ Review []struct{ Number string } }
+	data, err := os.ReadFile(os.Args[1])
+	if err == nil {
+		err = json.Unmarshal(data, &list)
+	}
+	if err != nil || len(list.Review) == 0 {
+		fmt.Fprintln(os.Stderr, err, string(data))
+		os.Exit(1)
+	}
+	fmt.Println(list.Review[0].Number)
 }

@@ -29,6 +29,7 @@ func jsonFlag() cli.Flag {
 
 func providerFlags() []cli.Flag {
 	return []cli.Flag{
+		configFlag(),
 		&cli.StringFlag{Name: "provider", Usage: "`URL` of the provider (default: NOTWICE_PROVIDER, else a fake one inside this process)"},
 		&cli.StringFlag{Name: "fault", Usage: "arm the fake provider inside this process with a fault `NAME`, such as commit_then_timeout, or a fault as JSON"},
 	}
@@ -40,12 +41,17 @@ type session struct {
 	tools *toolbox.Toolbox
 	fake  *fakeprovider.Server // nil: another process is the provider
 	path  string
+	cfg   config
+	notes notifier
 	stop  func()
 }
 
 // journalPath is where the journal is.
 func journalPath(c *cli.Context) (string, error) {
-	if path := c.String("journal"); path != "" {
+	if path := c.String("journal"); path != "" || c.IsSet("journal") {
+		if path == "" {
+			return "", usagef("--journal is empty; leave it out for the journal in your state folder")
+		}
 		return path, nil
 	}
 	if path := os.Getenv("NOTWICE_JOURNAL"); path != "" {
@@ -74,7 +80,39 @@ func openStore(c *cli.Context) (*boltjournal.Store, string, error) {
 		return nil, "", err
 	}
 	store, err := boltjournal.Open(path, boltjournal.Options{})
-	return store, path, err
+	if err != nil {
+		return nil, path, &journalError{err}
+	}
+	return store, path, nil
+}
+
+// journalError is any error of a journal that could not be opened.
+type journalError struct{ err error }
+
+func (e *journalError) Error() string { return e.err.Error() }
+func (e *journalError) Unwrap() error { return e.err }
+
+// checkProvider takes scheme, host and port, and nothing that could be a secret or be lost: an address is part of every intent
+// and stands in the journal.
+func checkProvider(address string) error {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || (u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
+		return usagef("--provider: a URL such as http://127.0.0.1:8080 is needed, without path or query")
+	case u.User != nil:
+		return usagef("--provider: a name or password does not belong in the address; it would stand in the journal")
+	}
+	return nil
+}
+
+// notNegative refuses durations below zero.
+func notNegative(c *cli.Context, names ...string) error {
+	for _, name := range names {
+		if c.Duration(name) < 0 {
+			return usagef("--%s %s: a duration is not negative", name, c.Duration(name))
+		}
+	}
+	return nil
 }
 
 // openSession opens the journal and adds the demonstration tools. kinds are the tools for which --fault is armed.
@@ -84,18 +122,22 @@ func openSession(c *cli.Context, faultsFor ...string) (*session, error) {
 		address = os.Getenv("NOTWICE_PROVIDER")
 	}
 	if address != "" {
-		if u, err := url.Parse(address); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || (u.Path != "" && u.Path != "/") {
-			return nil, usagef("--provider %q: a URL such as http://127.0.0.1:8080 is needed", address)
+		if err := checkProvider(address); err != nil {
+			return nil, err
 		}
 		if c.String("fault") != "" {
 			return nil, usagef("--fault arms the fake provider inside this process; arm the one at %s over its /_control/faults", address)
 		}
 	}
+	cfg, err := readConfig(c)
+	if err != nil {
+		return nil, err
+	}
 	store, path, err := openStore(c)
 	if err != nil {
 		return nil, err
 	}
-	s := &session{store: store, path: path, stop: suspendGuard(store)}
+	s := &session{store: store, path: path, cfg: cfg, notes: notifier{command: cfg.Notify}, stop: suspendGuard(store)}
 	place := ""
 	if address == "" {
 		if err := s.startFake(c, faultsFor); err != nil {
@@ -163,13 +205,15 @@ func faultPlace(tool, fault string) string {
 }
 
 func (s *session) addTools(ctx context.Context, base, place string) (err error) {
-	s.tools, err = toolbox.New(ctx, toolbox.Options{Journal: s.store, Log: func(line string) { fmt.Fprintln(os.Stderr, "notwice:", line) }})
+	s.tools, err = toolbox.New(ctx, toolbox.Options{
+		Journal: s.store, Notify: s.notes.tell, Log: func(line string) { fmt.Fprintln(os.Stderr, "notwice:", line) },
+	})
 	if err != nil {
 		return err
 	}
 	wire := httptool.NewTransport()
 	for _, name := range demo.Names() {
-		tool, err := demo.Tool(name, base, place, wire, nil)
+		tool, err := demo.Tool(name, base, place, wire, s.cfg.lay(name))
 		if err == nil {
 			err = s.tools.Add(tool)
 		}
@@ -203,6 +247,7 @@ func (s *session) close() {
 		s.tools.Drain(context.Background())
 		s.tools.Close()
 	}
+	s.notes.running.Wait()
 	s.stop()
 	s.store.Close()
 	if s.fake != nil {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"runtime"
@@ -29,7 +30,7 @@ func testCommand(code *int) *cli.Command {
 				if err != nil {
 					return usagef("%v; see notwice test --list", err)
 				}
-				_, err = os.Stdout.Write(text)
+				_, err = c.App.Writer.Write(text)
 				return err
 			}
 			files, err := stories(c.Args().Slice())
@@ -38,11 +39,11 @@ func testCommand(code *int) *cli.Command {
 			}
 			if c.Bool("list") {
 				for _, f := range files {
-					fmt.Fprintf(os.Stdout, "%s\n    %s\n", f.Name, f.Title())
+					fmt.Fprintf(c.App.Writer, "%s\n    %s\n", f.Name, f.Title())
 				}
 				return nil
 			}
-			reports, err := runAll(files)
+			reports, err := runAll(c.Context, files)
 			if err != nil {
 				return err
 			}
@@ -72,7 +73,7 @@ func stories(names []string) ([]*scenarios.File, error) {
 }
 
 // runAll plays the stories beside each other; each has its own journal, provider and time.
-func runAll(files []*scenarios.File) ([]scenarios.Report, error) {
+func runAll(ctx context.Context, files []*scenarios.File) ([]scenarios.Report, error) {
 	reports, errs := make([]scenarios.Report, len(files)), make([]error, len(files))
 	var wg sync.WaitGroup
 	places := make(chan struct{}, 2*runtime.NumCPU())
@@ -86,7 +87,16 @@ func runAll(files []*scenarios.File) ([]scenarios.Report, error) {
 			progress("notwice: %s", f.Name)
 		}()
 	}
-	wg.Wait()
+	over := make(chan struct{})
+	go func() {
+		wg.Wait()
+		close(over)
+	}()
+	select {
+	case <-over:
+	case <-ctx.Done(): // the stories end with the process
+		return nil, ctx.Err()
+	}
 	for _, err := range errs {
 		if err != nil {
 			return nil, err
@@ -102,13 +112,13 @@ func printReports(c *cli.Context, reports []scenarios.Report, code *int) error {
 			passed++
 		}
 		if !c.Bool("json") {
-			fmt.Fprintf(os.Stdout, "%s\n", r)
+			fmt.Fprintf(c.App.Writer, "%s\n", r)
 		}
 	}
 	if c.Bool("json") {
-		printJSON(os.Stdout, map[string]any{"v": 1, "passed": passed, "failed": len(reports) - passed, "scenarios": reports})
+		printJSON(c.App.Writer, map[string]any{"v": 1, "passed": passed, "failed": len(reports) - passed, "scenarios": reports})
 	} else {
-		fmt.Fprintf(os.Stdout, "%d passed, %d failed\n", passed, len(reports)-passed)
+		fmt.Fprintf(c.App.Writer, "%d passed, %d failed\n", passed, len(reports)-passed)
 	}
 	if passed < len(reports) {
 		*code = exitFailed

@@ -42,12 +42,14 @@ func checkShape(o *Operation) error {
 		return fmt.Errorf("%s with an end", o.Status)
 	case o.Status == InProgress && (o.Attempt(o.Epoch) == nil || o.Due.IsZero()):
 		return fmt.Errorf("in progress without an attempt or without a time to look after it")
-	case o.Status.Final() && (o.Wait != nil || !o.Due.IsZero()):
+	case o.Status.Final() && (o.Wait != nil || !o.Due.IsZero() && o.Question == nil):
 		return fmt.Errorf("%s, yet it waits", o.Status)
 	case o.Status == Unknown && o.Executable() == 0:
 		return fmt.Errorf("unknown, yet every attempt is known not to have been executed")
 	case o.Status == Pending && o.Executable() > 0:
 		return fmt.Errorf("pending, yet an attempt may have been executed")
+	case o.Permit != nil && !o.Status.Final():
+		return fmt.Errorf("%s, yet it may be done again", o.Status)
 	case (o.Rests || o.Released) && o.Status != Pending:
 		return fmt.Errorf("%s, yet marked as unsent", o.Status)
 	}

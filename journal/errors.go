@@ -19,7 +19,10 @@ var (
 	ErrClosed = errors.New("the journal is closed")
 )
 
-// Returned by DecideByIntent, DecideByKey, Flush and Append.
+// Returned by DecideByIntent.
+var ErrDeclared = errors.New("the tool's operations are indexed under another declaration")
+
+// Returned by DecideByIntent, DecideByKey, Declare, Flush and Append.
 var (
 	// ErrRollback: the file is older than what has been acknowledged. Reads work, writes do not.
 	ErrRollback = errors.New("the journal is an older copy of itself")

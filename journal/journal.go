@@ -9,6 +9,8 @@ import (
 
 // Wish is what a call asks for, in the terms by which operations are found.
 type Wish struct {
+	Tool     string
+	Declared string // fingerprint of the tool's declaration; empty: the indexes are taken as they stand
 	Kin      canonical.Hash
 	Scope    string // canonical text, as in Operation.Scope
 	Task     string
@@ -27,6 +29,8 @@ type Known struct {
 
 	// Owner tells which operation of an account bears an external id.
 	Owner func(account, externalID string) (Key, bool)
+	// Spent is what operations of a tool count on a UTC day against its limits.
+	Spent func(tool, day string) Spent
 }
 
 // RecentLimit bounds Known.Recent.
@@ -36,6 +40,31 @@ const RecentLimit = 8
 type Change struct {
 	Operation *Operation // the whole new record; a key that the journal does not hold registers it
 	Events    []Event    // appended to its history
+	Other     *Record    // a second operation that moves with it: one whose permit is used, or that is replaced
+}
+
+// Record is one operation of a Change.
+type Record struct {
+	Operation *Operation
+	Events    []Event
+}
+
+// Records are the operations that a change writes, the second one first.
+func (c Change) Records() []Record {
+	var all []Record
+	if c.Other != nil {
+		all = append(all, *c.Other)
+	}
+	if c.Operation != nil {
+		all = append(all, Record{c.Operation, c.Events})
+	}
+	return all
+}
+
+// Place is where an operation is indexed.
+type Place struct {
+	Kin   canonical.Hash
+	Scope string
 }
 
 // Decide is a pure function: it may run more than once and must not keep what it read. An error writes nothing and is
@@ -53,12 +82,16 @@ type Decide func(Known) (Change, error)
 // not interrupted.
 type Journal interface {
 	// DecideByIntent reads all that Known says "by intent", asks decide and writes, in one transaction. Errors: those of
-	// decide, ErrBusy, ErrDamaged, ErrRollback, ErrVersion, ErrCommit, ErrFull, ErrInvariant, ErrExternalIDTaken.
+	// decide, ErrBusy, ErrDamaged, ErrRollback, ErrVersion, ErrCommit, ErrFull, ErrInvariant, ErrExternalIDTaken, and
+	// ErrDeclared when the wish's tool was indexed under another declaration: decide was not asked, see Declare.
 	DecideByIntent(ctx context.Context, at time.Time, w Wish, decide Decide) error
 	// DecideByKey is the same for one operation. Error besides: ErrNotFound.
 	DecideByKey(ctx context.Context, at time.Time, k Key, decide Decide) error
-	// Later is DecideByKey that is in no hurry: it rides on the store's next commit, or on Flush or Close. It is lost in
-	// a crash before that, and dropped if decide fails.
+	// Declare indexes all operations of a tool anew, in one transaction: place says where each belongs under the declaration
+	// with that fingerprint. Errors: those of place, and of DecideByIntent.
+	Declare(ctx context.Context, at time.Time, tool, declared string, place func(Operation) (Place, error)) error
+	// Later is DecideByKey that is in no hurry: it rides on the store's next commit, before what else that commit decides, or
+	// on Flush or Close. It is lost in a crash before that, and dropped if decide fails.
 	Later(at time.Time, k Key, decide Decide)
 	// Flush commits what rides. Without riders it does nothing.
 	Flush(ctx context.Context) error

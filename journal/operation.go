@@ -63,7 +63,9 @@ type Attempt struct {
 	EndedUp  time.Duration `json:"ended_up,omitzero"`
 	Outcome  Outcome       `json:"outcome,omitzero"`
 	Reason   string        `json:"reason,omitzero"` // why that outcome, one machine word such as `timeout`
-	Undone   bool          `json:"undone,omitzero"` // proved not executed: by the attempt's own end or by a definite absence
+	Undone   bool          `json:"undone,omitzero"` // known not to have been executed: by its own end, by a definite absence, or by a person's word
+
+	Credential string `json:"credential,omitzero"` // keyed digest of the secrets that it used
 }
 
 // Moment is a point in time by two clocks: the wall clock, which can be wrong, and the machine's uptime (suspends
@@ -99,7 +101,22 @@ type Field struct {
 	Money  string         `json:"money,omitzero"`  // ISO code of a money field
 	Value  string         `json:"value,omitzero"`  // identity and money fields only: the title of the operation
 	Digest string         `json:"digest"`          // keyed digest of the value as sent
-	Folded string         `json:"folded,omitzero"` // identity fields: keyed digest of the folded value
+	Folded string         `json:"folded,omitzero"` // keyed digest of the folded value
+	Short  bool           `json:"short,omitzero"`  // a model hardly rewords such a value (DESIGN §3)
+}
+
+// DigestsOf are the folded digests of the fields that identity names, an absent one as nil: what Kin is made of.
+func DigestsOf(fields []Field, identity []string) map[string]any {
+	out := make(map[string]any, len(identity))
+	for _, name := range identity {
+		out[name] = nil
+	}
+	for _, f := range fields {
+		if _, is := out[f.Name]; is && f.Folded != "" {
+			out[f.Name] = f.Folded
+		}
+	}
+	return out
 }
 
 // Candidate is one object at the provider that may be the operation's effect.
@@ -119,6 +136,68 @@ type Wait struct {
 	Candidates []Candidate `json:"candidates,omitzero"`
 }
 
+// Question is a call of the operation's intent that only a person can let through, kept beside the operation: the latest
+// only. It sends nothing; it says what would be sent.
+type Question struct {
+	Kind        string         `json:"kind"` // conflict: other values; repeat: an equal call long after the end
+	At          time.Time      `json:"at"`
+	Expires     time.Time      `json:"expires"`
+	RequestHash canonical.Hash `json:"request_hash"`
+	Args        canonical.Raw  `json:"args"` // normalised, without volatile fields
+	Differs     []string       `json:"differs,omitzero"`
+	Task        string         `json:"task,omitzero"`
+	Turn        int            `json:"turn,omitzero"`
+	Volatile    []string       `json:"volatile,omitzero"` // names of the volatile fields that it brought
+}
+
+// Permit is a person's single-use leave to do the same thing again, under a new key. It is bound to the operation that
+// holds it and to the request that the person saw, and consumed in the transaction that registers the new intent.
+type Permit struct {
+	RequestHash canonical.Hash `json:"request_hash"`
+	Given       time.Time      `json:"given"`
+	By          string         `json:"by"`
+}
+
+// Approval is a person's release of exactly the registered request.
+type Approval struct {
+	Given time.Time `json:"given"`
+	By    string    `json:"by"`
+	Limit bool      `json:"limit,omitzero"` // given although a limit was reached
+}
+
+// Ruling is a person's decision about the operation, the latest.
+type Ruling struct {
+	N        int       `json:"n"` // how many there were, itself included
+	Decision string    `json:"decision"`
+	By       string    `json:"by"`
+	Why      string    `json:"why,omitzero"`
+	At       time.Time `json:"at"`
+}
+
+// Same says that calls with a request hash are this very wish, on a person's word.
+type Same struct {
+	RequestHash canonical.Hash `json:"request_hash"`
+	At          time.Time      `json:"at"`
+}
+
+// Patience says that a person wants to wait: what put the operation into the queue does not do so again until then.
+type Patience struct {
+	Reason string    `json:"reason"`
+	Until  time.Time `json:"until"`
+}
+
+// Spent is what an operation, or all operations of a tool on one day, take from the tool's limits.
+type Spent struct {
+	Count int                         `json:"count"`
+	Sums  map[string]canonical.Number `json:"sums,omitzero"` // minor units by currency
+}
+
+// Counted says against which UTC day an operation counts, from its claim until it is known to have had no effect.
+type Counted struct {
+	Day  string                      `json:"day"` // 2026-03-02
+	Sums map[string]canonical.Number `json:"sums,omitzero"`
+}
+
 // Flag is a contradiction that stays in review until a person has seen it.
 type Flag struct {
 	At   time.Time `json:"at"`
@@ -134,10 +213,12 @@ type Operation struct {
 	Scope       string         `json:"scope"`   // canonical text of ["journal"], ["task",T] or ["turn",T,N]
 	Task        string         `json:"task,omitzero"`
 	TaskSeq     int            `json:"task_seq,omitzero"` // how many writes its task had registered, itself included
+	Turn        int            `json:"turn,omitzero"`     // ordinal of the person's message in its task; 0: none
 	Kin         canonical.Hash `json:"kin"`               // action, account and identity, whatever the scope
 	Intent      canonical.Hash `json:"intent"`            // kin, scope and seq
 	Seq         int            `json:"seq"`
 	RequestHash canonical.Hash `json:"request_hash"`
+	Declared    string         `json:"declared,omitzero"` // fingerprint of the declaration under which the request was hashed
 	Position    string         `json:"position,omitzero"` // transcript position that registered it
 	Fields      []Field        `json:"fields,omitzero"`
 	Request     canonical.Raw  `json:"request,omitzero"` // the registered arguments, secrets as references; gone once final
@@ -169,6 +250,16 @@ type Operation struct {
 	Looking     time.Time `json:"looking,omitzero"` // a look-up is under way until then at the latest
 	Wait        *Wait     `json:"wait,omitzero"`
 	Flags       []Flag    `json:"flags,omitzero"`
+
+	Question     *Question `json:"question,omitzero"`
+	Permit       *Permit   `json:"permit,omitzero"`
+	Approved     *Approval `json:"approved,omitzero"`
+	Ruling       *Ruling   `json:"ruling,omitzero"`
+	Same         *Same     `json:"same,omitzero"`
+	Patience     *Patience `json:"patience,omitzero"`
+	Vouched      bool      `json:"vouched,omitzero"`       // that earlier attempts were not executed rests on a person's word
+	SameAccounts []string  `json:"same_accounts,omitzero"` // credentials that a person calls the same account
+	Counted      *Counted  `json:"counted,omitzero"`
 }
 
 // Open reports whether the operation is not in a final state.
@@ -184,7 +275,7 @@ func (o *Operation) Unheard() bool {
 const JournalScope = `["journal"]`
 
 // InReview reports whether a person has something to decide or to see.
-func (o *Operation) InReview() bool { return o.Wait != nil || len(o.Flags) > 0 }
+func (o *Operation) InReview() bool { return o.Wait != nil || len(o.Flags) > 0 || o.Question != nil }
 
 // ReviewSince is when it entered the review queue.
 func (o *Operation) ReviewSince() time.Time {
@@ -193,6 +284,9 @@ func (o *Operation) ReviewSince() time.Time {
 	}
 	if len(o.Flags) > 0 {
 		return o.Flags[0].At
+	}
+	if o.Question != nil {
+		return o.Question.At
 	}
 	return time.Time{}
 }
@@ -218,10 +312,11 @@ func (o *Operation) Executable() int {
 	return n
 }
 
-// Clone is a copy that shares no memory that is ever written.
+// Clone is a copy that shares no memory that is ever written: what hangs on a pointer besides Wait is replaced, not changed.
 func (o Operation) Clone() Operation {
 	o.Attempts = append([]Attempt(nil), o.Attempts...)
 	o.Flags = append([]Flag(nil), o.Flags...)
+	o.SameAccounts = append([]string(nil), o.SameAccounts...)
 	if o.Wait != nil {
 		w := *o.Wait
 		o.Wait = &w
@@ -232,7 +327,7 @@ func (o Operation) Clone() Operation {
 // Event is one line of an operation's history. It is appended, never changed.
 type Event struct {
 	At         time.Time `json:"at"`
-	What       string    `json:"what"` // registered, claimed, outcome, late_outcome, look_up, moved, waits, flagged, delivered, caller_lost, stopped
+	What       string    `json:"what"` // registered, claimed, outcome, late_outcome, look_up, moved, waits, rests, flagged, delivered, caller_lost, asked, ruled, permit_used, question_over
 	Status     Status    `json:"status"`
 	Epoch      int       `json:"epoch,omitzero"`
 	Attempt    int       `json:"attempt,omitzero"`
@@ -241,4 +336,6 @@ type Event struct {
 	Reason     string    `json:"reason,omitzero"`
 	ExternalID string    `json:"external_id,omitzero"`
 	Note       string    `json:"note,omitzero"`
+	By         string    `json:"by,omitzero"`    // ruled: who
+	Shown      string    `json:"shown,omitzero"` // ruled: what the person was shown, in short
 }

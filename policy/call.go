@@ -3,6 +3,7 @@ package policy
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"notwice/canonical"
@@ -48,7 +49,7 @@ func chiefOf(ops []journal.Operation) *journal.Operation {
 
 // onGuarded is OnCall for a tool without declared identity, whose kin is all that is equal in the short fields.
 func onGuarded(k journal.Known, c Call, p Policy, now Now) Decision {
-	equal := func(op journal.Operation) bool { return op.RequestHash == c.Fresh.RequestHash }
+	equal := func(op journal.Operation) bool { return c.equals(&op) }
 	if p.Guard != GuardOff {
 		if i := slices.IndexFunc(k.Unheard, equal); i >= 0 {
 			return found(k, &k.Unheard[i], c, p, now)
@@ -56,8 +57,8 @@ func onGuarded(k journal.Known, c Call, p Policy, now Now) Decision {
 	}
 	if p.Guard == GuardFull {
 		if i := slices.IndexFunc(k.Unheard, lost); i >= 0 { // perhaps the same wish in other words: told first, not sent
-			d := proceed(&k.Unheard[i], p, now)
-			d.Repeat = true
+			d := proceed(k, &k.Unheard[i], c.Hold, p, now)
+			d.Repeat, d.Differs = true, differs(k.Unheard[i].Fields, c.Fresh.Fields)
 			return d
 		}
 		if i := slices.IndexFunc(k.Recent, equal); i >= 0 && k.Recent[i].Scope == c.Fresh.Scope {
@@ -76,14 +77,28 @@ func lost(op journal.Operation) bool {
 	return op.Status == journal.Unknown || op.CallerLost || (op.Status.Final() && op.Delivered.IsZero())
 }
 
-// register makes a new intent and claims its first attempt.
+// register makes a new intent and claims its first attempt, unless a person must let it go first.
 func register(k journal.Known, c Call, p Policy, now Now) Decision {
+	d := fresh(k, c, p, now)
+	op := d.Operation
+	if wait := held(k, op, c.Hold, p, now); wait != nil {
+		waitFor(&d, now, wait.Reason, wait.Note)
+		return d.write(Answer)
+	}
+	return claim(d, p, now)
+}
+
+// fresh is the record of a new intent, pending.
+func fresh(k journal.Known, c Call, p Policy, now Now) Decision {
 	op := c.Fresh.Clone()
 	op.Seq = 1
 	for _, other := range k.Recent {
-		if other.Scope == op.Scope && other.Seq >= op.Seq {
-			op.Seq = other.Seq + 1
+		if other.Scope == op.Scope {
+			op.Seq = max(op.Seq, other.Seq+1)
 		}
+	}
+	if k.Last != nil {
+		op.Seq = max(op.Seq, k.Last.Seq+1)
 	}
 	op.Intent = c.Intent(op.Seq)
 	op.TaskSeq = k.TaskSeq + 1
@@ -92,14 +107,7 @@ func register(k journal.Known, c Call, p Policy, now Now) Decision {
 	op.SendUntil = now.Wall.Add(p.SendWithin)
 	d := Decision{Operation: &op}
 	d.event(now, "registered", "", "")
-	if c.Hold != nil {
-		wait := *c.Hold
-		wait.Since = now.Wall
-		op.Wait = &wait
-		d.event(now, "waits", wait.Reason, wait.Note)
-		return d.write(Answer)
-	}
-	return claim(d, p, now)
+	return d
 }
 
 // claim takes the operation for one attempt. A crash right after it leaves a lease that runs out.
@@ -110,7 +118,7 @@ func claim(d Decision, p Policy, now Now) Decision {
 	op.AttemptCount++
 	a := journal.Attempt{
 		N: op.AttemptCount, Epoch: op.Epoch, Started: now.Wall, Up: now.Up,
-		Deadline: now.Wall.Add(p.Deadline), Lease: now.Wall.Add(p.Lease()),
+		Deadline: now.Wall.Add(p.Deadline), Lease: now.Wall.Add(p.Lease()), Credential: p.Credential,
 	}
 	op.Attempts = append(op.Attempts, a)
 	if op.FirstSent.IsZero() {
@@ -120,47 +128,119 @@ func claim(d Decision, p Policy, now Now) Decision {
 	op.Wait = nil
 	op.CallerLost = false
 	op.Due = a.Lease
+	spend(op, now)
 	d.event(now, "claimed", "", "")
 	return d.write(Send)
 }
 
 // found decides about a call of an intent that is there (the table of DESIGN §2).
 func found(k journal.Known, op *journal.Operation, c Call, p Policy, now Now) Decision {
-	if op.RequestHash != c.Fresh.RequestHash {
+	if k.Recorded == nil && op.Status.Final() {
+		if holder := permit(k, op, c, now); holder != nil {
+			return register(k, c, p, now).using(holder, now)
+		}
+	}
+	affirmed := op.Same != nil && op.Same.RequestHash == c.Fresh.RequestHash && now.age(op.Same.At) < day
+	switch {
+	case affirmed:
+	case !c.equals(op):
 		return otherHash(k, op, c, p, now)
+	case op.Status.Final() && !p.Unique && p.Guard == "" && k.Recorded == nil && now.age(op.Ended) > day:
+		return ask(op, c, Ask, "repeat", nil, now)
 	}
-	if op.Status.Final() && !p.Unique && p.Guard == "" && k.Recorded == nil &&
-		now.AtMost(journal.Moment{Wall: op.Ended, Up: now.Up}) > day {
-		return Decision{Do: Ask, Operation: op, Repeat: true}
-	}
-	d := proceed(op, p, now)
+	d := proceed(k, op, c.Hold, p, now)
 	d.Repeat = true
 	return d
 }
 
-// proceed goes on with an operation for a caller who asked for exactly it.
-func proceed(op *journal.Operation, p Policy, now Now) Decision {
-	if op.Status == journal.Pending && op.Wait == nil {
-		if op.NotBefore.After(now.Wall) {
-			return Decision{Do: Later, Operation: op, Until: op.NotBefore}
-		}
-		o := op.Clone()
-		d := Decision{Operation: &o}
-		if attemptsLeft(op, p) {
-			return claim(d, p, now)
-		}
-		o.Due = time.Time{}
-		waitFor(&d, now, "attempts", itoa(len(o.Attempts))+" attempts were made")
-		return d.write(Answer)
+// equals reports whether a call asks for what an operation registered. Under another declaration the hashes are of different
+// things, so that the newest one judges by the digests of its own fields.
+func (c Call) equals(op *journal.Operation) bool {
+	if op.RequestHash == c.Fresh.RequestHash {
+		return true
 	}
-	return next(op, p, now)
+	return op.Declared != c.Fresh.Declared && c.Counts != nil && len(slices.DeleteFunc(differs(op.Fields, c.Fresh.Fields), func(name string) bool { return !c.Counts(name) })) == 0
+}
+
+// permit finds the operation that holds a person's leave for this call, among those that are told apart by number only.
+func permit(k journal.Known, op *journal.Operation, c Call, now Now) *journal.Operation {
+	valid := func(o *journal.Operation) bool {
+		return o.Permit != nil && o.Permit.RequestHash == c.Fresh.RequestHash && now.sinceWall(o.Permit.Given) < day
+	}
+	if valid(op) {
+		return op
+	}
+	for i := range k.Recent {
+		if valid(&k.Recent[i]) {
+			return &k.Recent[i]
+		}
+	}
+	return nil
+}
+
+// using consumes a permit in the transaction that registers the new intent.
+func (d Decision) using(holder *journal.Operation, now Now) Decision {
+	o := holder.Clone()
+	by := o.Permit.By
+	o.Permit = nil
+	d.Change.Other = &journal.Record{Operation: &o, Events: []journal.Event{{At: now.Wall, What: "permit_used", Status: o.Status, By: by, Note: string(d.Operation.Key)}}}
+	return d
+}
+
+// ask keeps a call that only a person can let through beside the operation: the latest one, for a day.
+func ask(op *journal.Operation, c Call, do Do, kind string, differs []string, now Now) Decision {
+	if q := op.Question; q != nil && q.Kind == kind && q.RequestHash == c.Fresh.RequestHash && now.sinceWall(q.At) < time.Hour {
+		return Decision{Do: do, Operation: op, Repeat: kind == "repeat", Differs: differs}
+	}
+	o := op.Clone()
+	d := Decision{Operation: &o, Repeat: kind == "repeat", Differs: differs}
+	before := idle(&o)
+	o.Question = &journal.Question{
+		Kind: kind, At: now.Wall, Expires: now.Wall.Add(day), RequestHash: c.Fresh.RequestHash, Args: c.Args, Differs: differs,
+		Task: c.Fresh.Task, Turn: c.Fresh.Turn, Volatile: c.Volatile,
+	}
+	if o.Due.IsZero() || o.Due.Equal(before) {
+		o.Due = idle(&o)
+	}
+	d.event(now, "asked", kind, strings.Join(differs, ", "))
+	return d.write(do)
+}
+
+// idle is when an operation is due of which nothing but its question, if any, will be over by itself.
+func idle(op *journal.Operation) time.Time {
+	if op.Question == nil {
+		return time.Time{}
+	}
+	return op.Question.Expires
+}
+
+// proceed goes on with an operation for a caller who asked for exactly it.
+func proceed(k journal.Known, op *journal.Operation, hold *journal.Wait, p Policy, now Now) Decision {
+	if op.Status != journal.Pending || op.Wait != nil {
+		return next(op, p, now)
+	}
+	if op.NotBefore.After(now.Wall) {
+		return Decision{Do: Later, Operation: op, Until: op.NotBefore}
+	}
+	o := op.Clone()
+	d := Decision{Operation: &o}
+	wait := held(k, &o, hold, p, now)
+	if !attemptsLeft(op, p) {
+		wait = &journal.Wait{Reason: "attempts", Note: itoa(len(o.Attempts)) + " attempts were made"}
+	}
+	if wait == nil {
+		return claim(d, p, now)
+	}
+	o.Due, o.Released = idle(&o), false
+	waitFor(&d, now, wait.Reason, wait.Note)
+	return d.write(Answer)
 }
 
 func otherHash(k journal.Known, op *journal.Operation, c Call, p Policy, now Now) Decision {
 	if corrected(k, op, c, now) {
 		return register(k, c, p, now)
 	}
-	return Decision{Do: Conflict, Operation: op, Differs: differs(op.Fields, c.Fresh.Fields)}
+	return ask(op, c, Conflict, "conflict", differs(op.Fields, c.Fresh.Fields), now)
 }
 
 // corrected reports whether a call is the next intent after a documented rejection: what the provider refused may be
@@ -229,5 +309,7 @@ func (d Decision) write(do Do) Decision {
 func itoa(n int) string { return strconv.Itoa(n) }
 
 // OnCaller goes on with an operation for the caller who is still waiting for it: what did not leave this machine is tried
-// again, which by itself it would not be.
-func OnCaller(op *journal.Operation, p Policy, now Now) Decision { return proceed(op, p, now) }
+// again, which by itself it would not be. hold is as in Call.
+func OnCaller(k journal.Known, hold *journal.Wait, p Policy, now Now) Decision {
+	return proceed(k, k.Operation, hold, p, now)
+}

@@ -3,7 +3,9 @@ package policy
 import (
 	"encoding/binary"
 	"fmt"
+	"os"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -44,8 +46,8 @@ type world struct {
 	held             *Look
 	heldOp           int
 
-	calls, others, crashes, faults, stops, lies int // what may still happen
-	path                                        *step
+	calls, others, crashes, faults, stops, lies, rulings int // what may still happen
+	path                                                 *step
 }
 
 type step struct {
@@ -105,7 +107,7 @@ func (w *world) id() string {
 			b = append(b, s...)
 		}
 	}
-	num(int64(w.real), int64(w.boot), int64(w.jump), int64(w.looking), int64(w.calls), int64(w.others), int64(w.crashes), int64(w.faults), int64(w.stops), int64(w.lies))
+	num(int64(w.real), int64(w.boot), int64(w.jump), int64(w.looking), int64(w.calls), int64(w.others), int64(w.crashes), int64(w.faults), int64(w.stops), int64(w.lies), int64(w.rulings))
 	at(w.high)
 	for i, op := range w.ops {
 		num(int64(w.effects[i]), int64(w.arrived[i]), int64(w.ends[i]), int64(op.Epoch), int64(op.AttemptCount), int64(op.Misses), int64(op.Looks), int64(op.FirstUp))
@@ -116,6 +118,18 @@ func (w *world) id() string {
 			text(op.Wait.Reason)
 		}
 		num(int64(len(op.Flags)), int64(len(op.Attempts)))
+		flag(op.Question != nil, op.Permit != nil, op.Approved != nil, op.Vouched, op.Patience != nil)
+		if op.Question != nil {
+			text(string(op.Question.RequestHash))
+			at(op.Question.Expires)
+		}
+		if op.Permit != nil {
+			text(string(op.Permit.RequestHash))
+		}
+		if op.Ruling != nil {
+			text(op.Ruling.Decision)
+			at(op.Ruling.At)
+		}
 		for _, a := range op.Attempts {
 			num(int64(a.Epoch), int64(a.Up), int64(a.EndedUp))
 			at(a.Started, a.Lease, a.Ended)
@@ -142,6 +156,7 @@ type walk struct {
 	dedup     time.Duration // how long the provider remembers keys; 0: it knows none
 	match     Match
 	depth     int
+	person    bool // instead of a wrong clock, a person decides
 	histories int
 }
 
@@ -160,6 +175,7 @@ func (k *walk) apply(w *world, i int, d Decision, event string) {
 	if at.After(w.high) {
 		w.high = at
 	}
+	k.other(w, d, event)
 	after := d.Change.Operation
 	if after == nil {
 		if d.Do == Send || d.Do == LookUp {
@@ -199,7 +215,8 @@ func (k *walk) apply(w *world, i int, d Decision, event string) {
 	if before != nil && before.Open() && after.Status.Final() && (event == "unknown" || event == "time" || event == "call" || event == "no answer") {
 		k.broken(w, "S6: %s ended the operation", event)
 	}
-	if before != nil && before.Status.Final() && before.Status != after.Status {
+	proved := before != nil && before.Evidence == journal.Person && after.Evidence != journal.Person && len(after.Flags) > len(before.Flags)
+	if before != nil && before.Status.Final() && before.Status != after.Status && !proved {
 		k.broken(w, "S5: a final state changed")
 	}
 	if before != nil && before.Status == journal.InProgress && event == "late" && after.Status != journal.InProgress {
@@ -219,6 +236,26 @@ func (k *walk) apply(w *world, i int, d Decision, event string) {
 	}
 }
 
+// other writes the second operation of a change: one whose permit was used, or that was replaced.
+func (k *walk) other(w *world, d Decision, event string) {
+	if d.Change.Other == nil {
+		return
+	}
+	after := d.Change.Other.Operation
+	j := slices.IndexFunc(w.ops, func(op *journal.Operation) bool { return op.Key == after.Key })
+	if j < 0 {
+		k.broken(w, "S3: the second operation of a change is new")
+	}
+	if err := journal.Check(w.ops[j], after); err != nil {
+		k.broken(w, "S5: %v", err)
+	}
+	used := w.ops[j].Permit != nil && after.Permit == nil
+	if !used && !(event == "ruled" && w.ops[j].Status == journal.Pending && after.Status == journal.FailedFinal) {
+		k.broken(w, "S20: %s moved a second operation", event)
+	}
+	w.ops[j] = after
+}
+
 // claimed checks a claim against what the provider may still do (S9, S10, S11) and puts the attempt on its way.
 func (k *walk) claimed(w *world, j int, before *journal.Operation, event string) {
 	op := w.ops[j]
@@ -234,7 +271,7 @@ func (k *walk) claimed(w *world, j int, before *journal.Operation, event string)
 		if class == ClassC && event == "time" {
 			k.broken(w, "S9: class C was sent again by itself")
 		}
-		if before.Executable() > 0 {
+		if before.Executable() > 0 && event != "ruled" { // a person's word is a proof that only the person answers for
 			if k.dedup == 0 || w.arrived[j] >= 0 && w.real+a.Length() > w.arrived[j]+k.dedup {
 				k.broken(w, "S9: sent again with nothing known of the first")
 			}
@@ -268,10 +305,10 @@ func (k *walk) check(w *world) {
 		if w.effects[i] > 1 {
 			k.broken(w, "S1: %d effects of %s", w.effects[i], op.Key)
 		}
-		if op.Status == journal.FailedFinal && w.effects[i] > 0 {
+		if op.Status == journal.FailedFinal && op.Evidence != journal.Person && w.effects[i] > 0 {
 			k.broken(w, "S7: %s is failed_final, yet there is an effect", op.Key)
 		}
-		if op.Status == journal.Succeeded && (w.effects[i] != 1 || op.ExternalID != effectID(i)) {
+		if op.Status == journal.Succeeded && op.Evidence != journal.Person && (w.effects[i] != 1 || op.ExternalID != effectID(i)) {
 			k.broken(w, "S8: %s is succeeded as %q, with %d effects", op.Key, op.ExternalID, w.effects[i])
 		}
 	}
@@ -304,28 +341,91 @@ func (k *walk) call(w *world, hash canonical.Hash) (*world, Decision) {
 		known.Last = &last
 		known.Recent = slices.Insert(known.Recent, 0, last)
 	}
+	n := w.next("call %s", hash)
+	d := OnCall(known, callOf(w, hash), k.p, w.now())
+	if len(w.ops) > 0 {
+		k.judge(n, w.ops[len(w.ops)-1], hash, d)
+	}
+	k.apply(n, -1, d, "call")
+	return n, d
+}
+
+func callOf(w *world, hash canonical.Hash) Call {
 	key := fmt.Sprintf("key_%d", len(w.ops))
-	c := Call{
+	return Call{
 		Fresh: journal.Operation{
 			Key: journal.Key(key), Number: "number_" + key, Tool: "pay", Account: "bank@fake", Scope: journal.JournalScope,
 			Kin: "kin", RequestHash: hash, Seq: 1,
 			Fields: []journal.Field{{Name: "payee", Digest: string(hash)}},
 		},
 		Intent: func(seq int) canonical.Hash { return canonical.Hash(fmt.Sprintf("intent_%d", seq)) },
+		Args:   canonical.Raw(`{"payee":"` + string(hash) + `"}`),
 	}
-	n := w.next("call %s", hash)
-	d := OnCall(known, c, k.p, w.now())
-	if len(w.ops) > 0 {
-		last := w.ops[len(w.ops)-1]
-		if hash != last.RequestHash && last.Status != journal.FailedFinal && (d.Do != Conflict || d.Change.Operation != nil || len(d.Change.Events) > 0) {
+}
+
+// judge holds the answer to a call against the operation that was there. Only a permit for just this request, or a documented
+// rejection, lets a new intent through; what is asked besides is kept as a question and changes nothing else.
+func (k *walk) judge(n *world, last *journal.Operation, hash canonical.Hash, d Decision) {
+	permitted := slices.ContainsFunc(n.ops, func(op *journal.Operation) bool { return op.Permit != nil && op.Permit.RequestHash == hash })
+	if last.Status.Final() && permitted {
+		if d.Change.Operation == nil || d.Change.Operation.Key == last.Key || d.Change.Other == nil {
+			k.broken(n, "S14: a permit was not used by what it is for")
+		}
+		return
+	}
+	if last.Same != nil && last.Same.RequestHash == hash { // a person calls it the same wish
+		return
+	}
+	if hash != last.RequestHash && (last.Status != journal.FailedFinal || last.Evidence == journal.Person) {
+		if d.Do != Conflict {
 			k.broken(n, "S4: another request of an intent got %s", d.Do)
 		}
-		if hash == last.RequestHash && last.Status.Final() && d.Change.Operation != nil {
-			k.broken(n, "S11: a repeat of a final intent got %s", d.Do)
+		if after := d.Change.Operation; after != nil && (after.Key != last.Key || after.Status != last.Status || after.Epoch != last.Epoch || after.Question == nil) {
+			k.broken(n, "S4: a conflict moved the operation")
 		}
 	}
-	k.apply(n, -1, d, "call")
-	return n, d
+	if hash == last.RequestHash && last.Status.Final() && d.Change.Operation != nil {
+		k.broken(n, "S11: a repeat of a final intent got %s", d.Do)
+	}
+}
+
+// rulings are what an honest person may decide of an operation: what is said of the outside world is true.
+func (k *walk) rulings(w *world, i int) []*world {
+	op := w.ops[i]
+	coming := slices.ContainsFunc(w.flights, func(f flight) bool { return f.op == i && (f.slow || !f.sent) })
+	var out []*world
+	for _, word := range Choices(op, w.now().Wall) {
+		r := Ruling{Decision: word, By: "anna", Episode: Episode(op)}
+		switch {
+		case word == Happened && w.effects[i] != 1, word == Resend && (w.effects[i] > 0 || coming), word == Again && (coming || op.Evidence == journal.Person):
+			continue
+		case word == Happened:
+			r.ExternalID = effectID(i)
+		case word == WaitOn:
+			r.For = time.Minute
+		}
+		n := w.next("the person decides %s", word)
+		n.rulings--
+		var d Decision
+		var err error
+		if word == Replace {
+			known := journal.Known{High: w.high, Unheard: []journal.Operation{op.Clone()}, Recent: []journal.Operation{op.Clone()}}
+			d, err = OnReplace(known, op.Key, r, callOf(w, op.Question.RequestHash), k.p, w.now())
+			k.apply(n, -1, d, "ruled")
+		} else {
+			owner := func(string, string) (journal.Key, bool) { return "", false }
+			d, err = OnRule(journal.Known{High: w.high, Operation: op, Owner: owner}, r, k.p, w.now())
+			k.apply(n, i, d, "ruled")
+		}
+		if err != nil {
+			k.broken(n, "S20: a decision that is offered is refused: %v", err)
+		}
+		if _, err := OnRule(journal.Known{High: w.high, Operation: n.ops[i]}, r, k.p, w.now()); err == nil {
+			k.broken(n, "S20: two rulings on one episode")
+		}
+		out = append(out, n)
+	}
+	return out
 }
 
 func (k *walk) outcome(w *world, f flight, answer string) *world {
@@ -393,7 +493,7 @@ func (w *world) moments(p Policy) []time.Duration {
 		wall(op.Due)
 		wall(op.NotBefore)
 		wall(op.SendUntil)
-		if !p.DedupWindow.Forever && p.DedupWindow.Known {
+		if !p.DedupWindow.Forever && p.DedupWindow.Known && !op.FirstSent.IsZero() {
 			wall(op.FirstSent.Add(p.DedupWindow.For - p.Lease()))
 		}
 		add(w.ends[i])
@@ -437,6 +537,9 @@ func (k *walk) successors(w *world) []*world {
 				k.apply(n, i, OnTime(op, k.p, w.now(), true), "time")
 				out = append(out, n)
 			}
+		}
+		if w.rulings > 0 {
+			out = append(out, k.rulings(w, i)...)
 		}
 		if w.stops > 0 && op.Open() {
 			n := w.next("stop")
@@ -637,6 +740,9 @@ func (k *walk) settles(w *world) {
 
 func (k *walk) run() (states int) {
 	start := &world{looking: -1, calls: 2, others: 1, crashes: 1, faults: 1, stops: 1, lies: 1}
+	if k.person {
+		start = &world{looking: -1, calls: 2, others: 2, crashes: 1, lies: 1, rulings: 2}
+	}
 	start.boot = -time.Hour
 	seen := map[string]bool{start.id(): true}
 	level := []*world{start}
@@ -658,6 +764,17 @@ func (k *walk) run() (states int) {
 		level = nextLevel
 	}
 	return len(seen)
+}
+
+// depth is how long the histories are: NOTWICE_DEPTH says it, else six events, and five where everything is slow.
+func depth() int {
+	if n, err := strconv.Atoi(os.Getenv("NOTWICE_DEPTH")); err == nil && n > 0 {
+		return n
+	}
+	if testing.Short() || raced {
+		return 5
+	}
+	return 6
 }
 
 func TestEveryShortHistory(t *testing.T) {
@@ -690,13 +807,13 @@ func TestEveryShortHistory(t *testing.T) {
 		"C with look-up":      {p: with(base, lookup(false, 1), "after_absence"), match: ByReference},
 		"C, look-up by signs": {p: with(base, lookup(false, 1), "never"), match: BySigns},
 		"C":                   {p: with(base, nil, "same_key")},
+		"A and a person":      {p: keyed(base, time.Hour), dedup: time.Hour, person: true},
+		"B and a person":      {p: with(base, lookup(true, 1), "after_absence"), match: ByReference, person: true},
+		"C and a person":      {p: with(base, nil, "never"), person: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			k.t, k.p, k.depth = t, k.p.Defaults(), 7
-			if testing.Short() {
-				k.depth = 5
-			}
+			k.t, k.p, k.depth = t, k.p.Defaults(), depth()
 			states := k.run()
 			t.Logf("%d states, %d histories of up to %d events", states, k.histories, k.depth)
 		})

@@ -14,8 +14,14 @@ type Call struct {
 	Fresh journal.Operation
 	// Intent makes the intent hash for a number; it is canonical.IntentHash with the call's identity.
 	Intent func(seq int) canonical.Hash
-	// Hold, if set, registers the operation as waiting for a person instead of sending it.
+	// Hold, if set, says why a person looks before the request is sent.
 	Hold *journal.Wait
+	// Args are the normalised arguments without volatile fields, for a question to a person.
+	Args canonical.Raw
+	// Volatile names the volatile fields that the call brought.
+	Volatile []string
+	// Counts reports whether a field is part of the request under the newest declaration; nil: every field is.
+	Counts func(field string) bool
 }
 
 // Outcome is what an attempt's end proved.
@@ -73,7 +79,7 @@ const (
 	Ask      Do = "ask"      // an old final operation; only a person can say whether it is the same wish
 )
 
-// Decision is what OnCall, OnOutcome, OnLook, OnTime and OnStop answer.
+// Decision is what OnCall, OnCaller, OnOutcome, OnLook, OnTime, OnRule and OnReplace answer.
 type Decision struct {
 	Do        Do
 	Operation *journal.Operation // as it will stand once the change is written

@@ -3,7 +3,6 @@ package policy
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"notwice/canonical/strictyaml"
 	"notwice/journal"
@@ -123,21 +122,6 @@ func (o Override) check(n *strictyaml.Node) error {
 		return n.Get("terminal_states").Errorf("the terminal states are succeeded and failed_final, no others and no fewer")
 	}
 	return nil
-}
-
-// Apply lays the override over a policy.
-func (o Override) Apply(p Policy) Policy {
-	if o.UnknownAfterSeconds != nil {
-		followed := p.SendWithin == p.UnknownAfter
-		p.UnknownAfter = time.Duration(*o.UnknownAfterSeconds) * time.Second
-		if followed {
-			p.SendWithin = p.UnknownAfter
-		}
-	}
-	if o.Retry.OnTimeout != "" {
-		p.AskOnTimeout = o.Retry.OnTimeout == "ask_person"
-	}
-	return p
 }
 
 // String is a short description for listings.

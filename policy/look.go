@@ -128,7 +128,10 @@ func missed(d Decision, look Look, p Policy, now Now) Decision {
 	case !known:
 		waitFor(&d, now, "unproved_absence", "the look-up finds nothing, and has never found anything of this tool")
 		return again(d, p, now)
-	case op.Wait != nil && op.Wait.Reason != "unresolved" && op.Wait.Reason != "unproved_absence":
+	case !sameAccount(op, p):
+		waitFor(&d, now, "account", "the secrets were changed since it was sent: another account would find nothing either")
+		return again(d, p, now)
+	case op.Wait != nil && op.Wait.Reason != "unresolved" && op.Wait.Reason != "account" && op.Wait.Reason != "unproved_absence":
 		return again(d, p, now)
 	}
 	return release(d, p, now)
@@ -146,11 +149,11 @@ func release(d Decision, p Policy, now Now) Decision {
 	d.event(now, "moved", "absent", "")
 	switch {
 	case !attemptsLeft(op, p):
-		op.Due = time.Time{}
+		op.Due = idle(op)
 		waitFor(&d, now, "attempts", itoa(len(op.Attempts))+" attempts were made")
 		return d.write(Answer)
 	case p.Resend == "never" || p.AskOnTimeout || waited || !now.Wall.Before(op.SendUntil):
-		op.Rests, op.Due = true, time.Time{}
+		op.Rests, op.Due, op.Counted = true, idle(op), nil
 		return d.write(Answer)
 	}
 	op.Released = true

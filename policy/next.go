@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"time"
 
 	"notwice/journal"
@@ -33,6 +34,9 @@ func (n Now) leaseOverLook(op *journal.Operation) bool {
 
 // next is the next step of an operation by itself.
 func next(op *journal.Operation, p Policy, now Now) Decision {
+	if q := op.Question; q != nil && !now.Wall.Before(q.Expires) {
+		return questionOver(op, now)
+	}
 	switch op.Status {
 	case journal.InProgress:
 		return nextInProgress(op, p, now)
@@ -41,7 +45,19 @@ func next(op *journal.Operation, p Policy, now Now) Decision {
 	case journal.Pending:
 		return nextPending(op, p, now)
 	}
-	return Decision{Do: Answer, Operation: op}
+	return Decision{Do: laterOrAnswer(op.Due), Operation: op, Until: op.Due}
+}
+
+// questionOver forgets a question that nobody has answered in its day, and what it would have sent.
+func questionOver(op *journal.Operation, now Now) Decision {
+	o := op.Clone()
+	d := Decision{Operation: &o}
+	if o.Due.Equal(o.Question.Expires) && (o.Status.Final() || o.Status == journal.Pending) { // nothing else was due
+		o.Due = time.Time{}
+	}
+	d.event(now, "question_over", o.Question.Kind, "nobody answered")
+	o.Question = nil
+	return d.write(laterOrAnswer(o.Due)).until(o.Due)
 }
 
 func nextInProgress(op *journal.Operation, p Policy, now Now) Decision {
@@ -80,6 +96,9 @@ func becomeUnknown(d *Decision, p Policy, now Now, reason string, retryAfter tim
 // waitFor marks the operation as waiting for a person; an earlier mark of another reason is replaced, its time kept.
 func waitFor(d *Decision, now Now, reason, note string, candidates ...journal.Candidate) {
 	op := d.Operation
+	if op.Patience != nil && op.Patience.Reason == reason && now.Wall.Before(op.Patience.Until) {
+		return // a person said that it can wait
+	}
 	since := now.Wall
 	if op.Wait != nil {
 		if op.Wait.Reason == reason && len(candidates) == len(op.Wait.Candidates) {
@@ -107,13 +126,34 @@ func first(op *journal.Operation) journal.Moment {
 	return journal.Moment{Wall: op.FirstSent, Up: op.FirstUp}
 }
 
+// unconfirmed is how long an operation may have been without a confirmed outcome: since its first attempt, or since a person
+// let it go again.
+func unconfirmed(op *journal.Operation, now Now) time.Duration {
+	since := now.AtMost(first(op))
+	if op.Ruling != nil {
+		since = min(since, now.sinceWall(op.Ruling.At))
+	}
+	return since
+}
+
 // resendable reports whether an unknown operation may be sent again under its key without knowing what became of it: the
 // provider de-duplicates, and the new attempt ends inside its window, counted from the first attempt.
 func resendable(op *journal.Operation, p Policy, now Now) bool {
 	if !p.deduplicates() || p.Resend != "same_key" || op.Wait != nil || op.NeedsCaller || p.AskOnTimeout || !now.Wall.Before(op.SendUntil) || now.Behind() {
 		return false
 	}
-	return attemptsLeft(op, p) && (p.DedupWindow.Forever || now.AtMost(first(op))+p.Lease() <= p.DedupWindow.For)
+	return attemptsLeft(op, p) && sameAccount(op, p) && (p.DedupWindow.Forever || now.AtMost(first(op))+p.Lease() <= p.DedupWindow.For)
+}
+
+// sameAccount reports whether the secrets of today are those that every attempt used, or a person says that they open the
+// same account. Else a look-up may be blind to what was done, and a repeated key may be a new one.
+func sameAccount(op *journal.Operation, p Policy) bool {
+	for _, a := range op.Attempts {
+		if !a.Undone && a.Credential != p.Credential && !slices.Contains(op.SameAccounts, p.Credential) {
+			return false
+		}
+	}
+	return true
 }
 
 // looked reports whether the look-up has said all that it can: its window is over and it missed as often as it must.
@@ -144,10 +184,15 @@ func nextUnknown(op *journal.Operation, p Policy, now Now) Decision {
 	o := op.Clone()
 	d := Decision{Operation: &o}
 	marked := false
-	if o.Wait == nil && now.AtMost(first(&o)) >= p.UnknownAfter {
+	if o.Wait == nil && unconfirmed(&o, now) >= p.UnknownAfter {
 		waitFor(&d, now, "unresolved", "no outcome was confirmed within "+p.UnknownAfter.String())
 		schedule(&o, p, now)
-		marked = true
+		marked = o.Wait != nil || !o.Due.Equal(op.Due)
+	}
+	if o.Wait == nil && p.deduplicates() && p.Resend == "same_key" && !sameAccount(&o, p) {
+		waitFor(&d, now, "account", "the secrets were changed since it was sent: in another account the key is new")
+		schedule(&o, p, now)
+		marked = o.Wait != nil || !o.Due.Equal(op.Due)
 	}
 	if o.Due.IsZero() || o.Due.After(now.Wall) || o.NotBefore.After(now.Wall) {
 		if marked {
@@ -179,7 +224,7 @@ func laterOrAnswer(due time.Time) Do {
 }
 
 func nextPending(op *journal.Operation, p Policy, now Now) Decision {
-	if op.Wait != nil || op.Due.IsZero() {
+	if op.Wait != nil || op.Due.IsZero() || op.Due.Equal(idle(op)) {
 		return Decision{Do: Answer, Operation: op}
 	}
 	if op.Due.After(now.Wall) || op.NotBefore.After(now.Wall) {
@@ -189,13 +234,13 @@ func nextPending(op *journal.Operation, p Policy, now Now) Decision {
 	d := Decision{Operation: &o}
 	switch {
 	case !attemptsLeft(&o, p):
-		o.Due = time.Time{}
+		o.Due = idle(&o)
 		waitFor(&d, now, "attempts", itoa(len(o.Attempts))+" attempts were made")
 		return d.write(Answer)
 	case o.Released && !o.NeedsCaller && now.Wall.Before(o.SendUntil) && !now.Behind():
 		return claim(d, p, now)
 	}
-	o.Due, o.Released, o.Rests = time.Time{}, false, true
+	o.Due, o.Released, o.Rests, o.Counted = idle(&o), false, true, nil
 	d.event(now, "rests", "send_within", "the time to send by itself is over")
 	return d.write(Answer)
 }
@@ -229,8 +274,14 @@ func schedule(op *journal.Operation, p Policy, now Now) {
 	} else if resendable(op, p, now) {
 		sooner(now.Wall.Add(p.Backoff.After(op.Executable())))
 	}
+	if op.Patience != nil {
+		sooner(op.Patience.Until)
+	}
 	if op.Wait == nil {
 		sooner(op.FirstSent.Add(p.UnknownAfter))
+		if op.Ruling != nil {
+			sooner(op.Ruling.At.Add(p.UnknownAfter))
+		}
 		if op.Due.IsZero() {
 			op.Due = now.Wall.Add(time.Second)
 		}

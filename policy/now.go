@@ -37,6 +37,15 @@ func (n Now) AtMost(m journal.Moment) time.Duration {
 	return max(n.Wall.Sub(m.Wall), n.Up-m.Up)
 }
 
+// sinceWall is how much time may have passed since a time of which only the wall clock is known.
+func (n Now) sinceWall(t time.Time) time.Duration {
+	return n.AtMost(journal.Moment{Wall: t, Up: n.Up})
+}
+
+// age is how much time has passed as far as anybody can tell: while the wall clock is behind, the highest time seen stands in.
+// It decides what to ask, never what to send.
+func (n Now) age(t time.Time) time.Duration { return later(n.Wall, n.High).Sub(t) }
+
 // leaseOver reports whether an attempt can no longer send. By the machine's uptime alone once it says so beyond doubt:
 // a wall clock that was set back must not block for longer than the lease.
 func (n Now) leaseOver(a journal.Attempt) bool {

@@ -57,9 +57,18 @@ func onRejected(d Decision, out Outcome, live bool, p Policy, now Now) Decision 
 		}
 	}
 	if op.Executable() == 0 {
-		return proof{status: journal.FailedFinal, evidence: out.Evidence, out: out}.settle(d, live, p, now)
+		return proof{status: journal.FailedFinal, evidence: refusedBy(op), out: out}.settle(d, live, p, now)
 	}
 	return stayOpen(d, "rejected_while_another_is_open", out, live, p, now)
+}
+
+// refusedBy is the evidence of a refusal: the provider's answer, unless it rests on a person's word that earlier attempts were
+// not executed.
+func refusedBy(op *journal.Operation) journal.Evidence {
+	if op.Vouched {
+		return journal.Person
+	}
+	return journal.Response
 }
 
 // stayOpen is for an end that does not settle an operation of which another attempt may have been executed.
@@ -81,7 +90,7 @@ func onNotSent(d Decision, out Outcome, live bool, p Policy, now Now) Decision {
 	}
 	for _, a := range op.Attempts {
 		if a.Outcome == journal.Rejected { // all others are now known not to have been executed, this one was refused
-			return proof{status: journal.FailedFinal, evidence: journal.Response, out: Outcome{Reason: a.Reason}}.settle(d, live, p, now)
+			return proof{status: journal.FailedFinal, evidence: refusedBy(op), out: Outcome{Reason: a.Reason}}.settle(d, live, p, now)
 		}
 	}
 	unsent(&d, p, now, out)
@@ -92,7 +101,7 @@ func onNotSent(d Decision, out Outcome, live bool, p Policy, now Now) Decision {
 func unsent(d *Decision, p Policy, now Now, out Outcome) {
 	op := d.Operation
 	op.Status, op.Reason, op.Rests, op.Released = journal.Pending, out.Reason, true, false
-	op.Due, op.Wait, op.Looking = time.Time{}, nil, time.Time{}
+	op.Due, op.Wait, op.Looking, op.Counted = idle(op), nil, time.Time{}, nil
 	op.FirstSent, op.FirstUp = time.Time{}, 0
 	if out.RetryAfter > 0 {
 		op.NotBefore = now.Wall.Add(out.RetryAfter)
@@ -160,8 +169,13 @@ func (pr proof) finish(d *Decision, now Now) {
 		op.ExternalID = pr.id
 	}
 	op.Result, op.Request = pr.out.Result, nil
-	op.Ended, op.Due, op.Looking, op.NotBefore = now.Wall, time.Time{}, time.Time{}, time.Time{}
-	op.Wait, op.Rests, op.Released = nil, false, false
+	op.Ended, op.Due, op.Looking, op.NotBefore = now.Wall, idle(op), time.Time{}, time.Time{}
+	op.Wait, op.Rests, op.Released, op.Patience = nil, false, false, nil
+	if op.Status == journal.Succeeded {
+		spend(op, now)
+	} else if op.Evidence != journal.Person || op.Executable() == 0 { // a person who closes an unknown proves nothing
+		op.Counted = nil
+	}
 	d.Change.Events = append(d.Change.Events, journal.Event{
 		At: now.Wall, What: "moved", Status: op.Status, Epoch: op.Epoch, Evidence: op.Evidence, Reason: op.Reason, ExternalID: op.ExternalID,
 	})
@@ -178,16 +192,4 @@ func flag(d *Decision, now Now, what, id string) {
 	}
 	d.Operation.Flags = append(d.Operation.Flags, journal.Flag{At: now.Wall, What: what})
 	d.event(now, "flagged", "contradiction", what)
-}
-
-// OnStop ends an operation that was never executed, because a person says so. ok is false when it may have been executed.
-func OnStop(op *journal.Operation, who, why string, now Now) (d Decision, ok bool) {
-	if op.Status != journal.Pending {
-		return Decision{Do: Answer, Operation: op}, false
-	}
-	o := op.Clone()
-	d = Decision{Operation: &o}
-	d.event(now, "stopped", "stopped", who+": "+why)
-	proof{status: journal.FailedFinal, evidence: journal.Person, out: Outcome{Reason: "stopped"}}.finish(&d, now)
-	return d.write(Answer), true
 }

@@ -63,6 +63,8 @@ type Policy struct {
 	Unique       bool          // the identity is a document number: one effect for ever
 	Guard        Guard         // empty: identity is declared
 	RepeatWindow time.Duration // guard full: equal calls are repeats for so long after the delivered answer
+	Limits       Limits
+	Credential   string // keyed digest of the secrets that would be used now; empty: none
 }
 
 // Defaults fills what is zero.

@@ -25,6 +25,7 @@ func (w *world) check() (broken []string) {
 	c.onePerKin()
 	c.externalIDs()
 	c.finals()
+	permitted := map[string]bool{}
 	for _, op := range ops {
 		history, err := w.store.History(context.Background(), op.Key)
 		if err != nil {
@@ -32,8 +33,48 @@ func (w *world) check() (broken []string) {
 			continue
 		}
 		c.history(op, history)
+		c.rulings(op, history)
+		for _, e := range history {
+			if e.What == "permit_used" {
+				permitted[e.Note] = true
+			}
+		}
 	}
+	c.sequels(permitted)
 	return c.broken
+}
+
+// S20: one ruling per episode. Between two decisions about an operation something else happened to it.
+func (c *checker) rulings(op journal.Operation, events []journal.Event) {
+	for i, e := range events {
+		if e.What == "ruled" && i > 0 && events[i-1].What == "ruled" && (e.Reason != "again" || events[i-1].Reason != "again") {
+			c.say("S20: operation %s was ruled %s and %s in one episode", op.Number, events[i-1].Reason, e.Reason)
+		}
+		if e.What == "ruled" && e.By == "" {
+			c.say("S20: nobody ruled %s of operation %s", e.Reason, op.Number)
+		}
+	}
+}
+
+// S14, over time: what declared identity calls one wish is done again only with a person's permit, or after an end that had no
+// effect.
+func (c *checker) sequels(permitted map[string]bool) {
+	for _, op := range c.ops {
+		declared := false
+		for _, f := range op.Fields {
+			declared = declared || f.Role == "identity"
+		}
+		if op.Seq == 1 || !declared || permitted[string(op.Key)] {
+			continue
+		}
+		ended := false
+		for _, other := range c.ops {
+			ended = ended || other.Kin == op.Kin && other.Scope == op.Scope && other.Seq < op.Seq && other.Status == journal.FailedFinal
+		}
+		if !ended {
+			c.say("S14: operation %s repeats a wish without a permit", op.Number)
+		}
+	}
 }
 
 type checker struct {

@@ -184,7 +184,11 @@ func (e *Expect) effects(got seen, miss func(string, any, any)) {
 		return
 	}
 	if e.Effects.all != nil && !e.Effects.all.holds(got.effects) {
-		miss("effects", e.Effects.all, got.effects)
+		text := strconv.Itoa(got.effects)
+		if got.effects > got.requests {
+			text += fmt.Sprintf(" of %d requests: the surplus arose behind Notwice", got.requests)
+		}
+		miss("effects", e.Effects.all, text)
 	}
 	for kind, want := range e.Effects.kinds {
 		n := got.byKind[kind]

@@ -8,6 +8,7 @@ import (
 	"notwice/canonical"
 	"notwice/canonical/strictyaml"
 	"notwice/fakeprovider"
+	"notwice/policy"
 	"notwice/scenarios/demo"
 )
 
@@ -52,6 +53,7 @@ type Step struct {
 	Reconcile string               `yaml:"reconcile"`
 	Advance   *strictyaml.Duration `yaml:"advance"`
 	Crash     *Crash               `yaml:"crash"`
+	Rule      string               `yaml:"rule"`
 	Parallel  []Step               `yaml:"parallel"`
 
 	Change      *strictyaml.Node     `yaml:"change"`
@@ -63,6 +65,10 @@ type Step struct {
 	Wait        strictyaml.Duration  `yaml:"wait"`
 	GivesUp     *strictyaml.Duration `yaml:"gives_up_after"`
 	Resume      bool                 `yaml:"resume"`
+	Decision    string               `yaml:"decision"`
+	ExternalID  string               `yaml:"external_id"`
+	For         strictyaml.Duration  `yaml:"for"`
+	Why         string               `yaml:"why"`
 	Undelivered bool                 `yaml:"-"`
 }
 
@@ -143,6 +149,7 @@ var verbKeys = map[string][]string{
 	"reconcile": {},
 	"advance":   {},
 	"crash":     {},
+	"rule":      {"decision", "external_id", "for", "why", "change", "wait"},
 	"parallel":  {},
 }
 
@@ -160,11 +167,8 @@ func (s *Step) UnmarshalNode(n *strictyaml.Node) error {
 			verb = key
 		}
 	}
-	switch verb {
-	case "":
+	if verb == "" {
 		return n.Errorf("the step has no verb; it needs one of %s", strings.Join(verbs, ", "))
-	case "rule":
-		return n.Errorf("the verb rule needs a person's rulings, which this version does not have yet")
 	}
 	for i, key := range n.Keys {
 		if key != verb && key != "name" && key != "expect" && !slices.Contains(verbKeys[verb], key) {
@@ -178,9 +182,12 @@ func (s *Step) UnmarshalNode(n *strictyaml.Node) error {
 	}
 	*s = Step(p)
 	s.Node = n
+	if verb == "rule" && !slices.Contains(policy.Decisions, s.Decision) {
+		return n.Errorf("rule needs a decision: %s", strings.Join(policy.Decisions, ", "))
+	}
 	for _, inner := range s.Parallel {
-		if inner.Call == "" && inner.Model == nil && inner.Reconcile == "" {
-			return inner.Node.Errorf("parallel takes call, model and reconcile steps")
+		if inner.Call == "" && inner.Model == nil && inner.Reconcile == "" && inner.Rule == "" {
+			return inner.Node.Errorf("parallel takes call, model, reconcile and rule steps")
 		}
 	}
 	if n.Get("parallel") != nil && len(s.Parallel) < 2 {
@@ -264,7 +271,7 @@ func (f *File) checkUse(n *strictyaml.Node) error {
 	visit = func(steps []Step) error {
 		for i, s := range steps {
 			expects = expects || s.Expect != nil
-			for _, name := range []string{s.Call, s.Reconcile} {
+			for _, name := range []string{s.Call, s.Reconcile, s.Rule} {
 				if _, known := f.Calls[name]; name != "" && name != "due" && !known {
 					return s.Node.Errorf("there is no call %q under calls:", name)
 				}
@@ -299,7 +306,7 @@ func (f *File) arguments(s Step) ([]byte, error) {
 		return []byte(*s.Raw), nil
 	}
 	args := map[string]any{}
-	if declared := f.Calls[s.Call].Args; declared != nil {
+	if declared := f.Calls[s.Call+s.Rule].Args; declared != nil { // a step has one verb
 		args = declared.Any().(map[string]any)
 	}
 	if s.Change != nil {

@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -12,6 +13,7 @@ import (
 	"notwice/canonical"
 	"notwice/fakeprovider"
 	"notwice/journal"
+	"notwice/policy"
 	"notwice/toolbox"
 )
 
@@ -193,10 +195,12 @@ func (r *runner) one(s Step, a *answer) {
 		r.call(s, a)
 	case s.Model != nil || s.Resume:
 		r.model(s, a)
+	case s.Rule != "":
+		r.rule(s, a)
 	case s.Reconcile == "due":
 		_, a.err = r.tools.Due(context.Background(), 1000)
 	default:
-		key, err := r.keyOf(s)
+		key, err := r.keyOf(s, s.Reconcile)
 		if err != nil {
 			a.err = err
 			return
@@ -210,21 +214,21 @@ func (r *runner) one(s Step, a *answer) {
 
 // keyOf is the operation of a named call: of its latest answer, or, when it crashed before it had one, the newest in the
 // journal that bears its values.
-func (r *runner) keyOf(s Step) (journal.Key, error) {
-	if key := r.keys[s.Reconcile]; key != "" {
+func (r *runner) keyOf(s Step, name string) (journal.Key, error) {
+	if key := r.keys[name]; key != "" {
 		return key, nil
 	}
 	ops, err := r.operations()
 	if err != nil {
 		return "", err
 	}
-	call := r.file.Calls[s.Reconcile]
+	call := r.file.Calls[name]
 	for _, op := range ops {
 		if op.Tool == call.Tool && bears(op, call) {
 			return op.Key, nil
 		}
 	}
-	return "", s.Node.Errorf("the call %q has no operation yet", s.Reconcile)
+	return "", s.Node.Errorf("the call %q has no operation yet", name)
 }
 
 func bears(op journal.Operation, call CallFacts) bool {
@@ -259,6 +263,34 @@ func (r *runner) call(s Step, a *answer) {
 		a.result.Delivered()
 	case ctx.Err() != nil:
 		a.err = nil // it gave up, as the story says
+	}
+}
+
+// rule is a person's decision about the operation of a named call. With `change` it is about exactly those arguments, as a
+// person who was shown others would decide.
+func (r *runner) rule(s Step, a *answer) {
+	key, err := r.keyOf(s, s.Rule)
+	if err != nil {
+		a.err = err
+		return
+	}
+	ruling := toolbox.Ruling{Decision: s.Decision, By: "person", Why: s.Why, ExternalID: s.ExternalID, For: seconds(s.For), Wait: seconds(s.Wait)}
+	if s.Change != nil {
+		text, err := r.file.arguments(s)
+		if err == nil {
+			ruling.RequestHash, err = r.tools.RequestHash(toolbox.Call{Tool: r.file.Calls[s.Rule].Tool, Arguments: text})
+		}
+		if err != nil {
+			a.err = err
+			return
+		}
+	}
+	a.name = s.Rule
+	a.result, a.err = r.tools.Rule(context.Background(), key, ruling)
+	var refused *policy.Refused
+	if errors.As(a.err, &refused) {
+		a.err, a.name = nil, ""
+		a.result = toolbox.Result{Word: toolbox.InvalidCall, Message: "INVALID CALL: " + refused.Why}
 	}
 }
 

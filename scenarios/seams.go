@@ -220,6 +220,11 @@ func (j lifeJournal) Flush(ctx context.Context) (err error) {
 	return err
 }
 
+func (j lifeJournal) Declare(ctx context.Context, at time.Time, tool, declared string, place func(journal.Operation) (journal.Place, error)) (err error) {
+	j.life.around(JournalNote, func() { err = j.Store.Declare(ctx, at, tool, declared, place) })
+	return err
+}
+
 func (j lifeJournal) Append(ctx context.Context, task string, n int, entry []byte) (taken bool, err error) {
 	j.life.around(JournalNote, func() { taken, err = j.Store.Append(ctx, task, n, entry) })
 	return taken, err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"notwice/canonical"
@@ -52,13 +54,14 @@ func (t *Toolbox) Call(ctx context.Context, c Call) (Result, error) {
 	// 5: find or register, compare, decide and claim in one durable transaction. A crash before its end leaves nothing, a
 	// crash after it a lease that runs out.
 	var d policy.Decision
-	err = t.journal.DecideByIntent(ctx, r.begun.Wall, wish, func(k journal.Known) (journal.Change, error) {
+	err = t.decide(ctx, r.tool, wish, func(k journal.Known) (journal.Change, error) {
 		d = policy.OnCall(k, call, r.policy, t.now(k))
 		return d.Change, nil
 	})
 	if err != nil {
 		return Result{}, fmt.Errorf("call %s: %w", c.Tool, err)
 	}
+	t.told(d)
 	// 6 to 9: send, join, look or wait, as far as the caller's patience goes.
 	return t.pursue(ctx, r, d)
 }
@@ -100,7 +103,7 @@ func (t *Toolbox) prepare(c Call) (prepared, error) {
 	if err := validate(tool.schema, args); err != nil {
 		return prepared{}, refusal{err}
 	}
-	p := prepared{call: c, tool: tool, policy: tool.policy, args: args, volatile: map[string]any{}, begun: t.clock.Now()}
+	p := prepared{call: c, tool: tool, policy: t.policyOf(tool), args: args, volatile: map[string]any{}, begun: t.clock.Now()}
 	for _, f := range tool.Shape.Fields {
 		if v, given := args[f.Name]; given && f.Role == canonical.Volatile {
 			p.volatile[f.Name] = v
@@ -167,8 +170,13 @@ func (t *Toolbox) intent(r prepared) (policy.Call, journal.Wish, error) {
 	if err != nil {
 		return policy.Call{}, none, refusal{err}
 	}
-	scope, task := r.scope()
-	kin, err := r.kin(identity, task)
+	task := r.task()
+	scope := r.tool.scope(task, r.call.Turn)
+	fields, err := t.fields(r, hashed)
+	if err != nil {
+		return policy.Call{}, none, refusal{err}
+	}
+	kin, err := r.tool.kin(r.account, task, fields)
 	if err != nil {
 		return policy.Call{}, none, refusal{err}
 	}
@@ -179,92 +187,82 @@ func (t *Toolbox) intent(r prepared) (policy.Call, journal.Wish, error) {
 	scopeText := string(canonical.MustBytes(scope))
 	op := journal.Operation{
 		Key: key, Number: canonical.OperationNumber(string(key), r.begun.Wall), Tool: r.tool.Name, Account: r.account,
-		Scope: scopeText, Task: task, Kin: kin, RequestHash: hash, Position: r.call.Position, Status: journal.Pending,
-		NeedsCaller: len(r.volatile) > 0,
-	}
-	if op.Fields, err = t.fields(r, hashed, identity); err != nil {
-		return policy.Call{}, none, refusal{err}
+		Scope: scopeText, Task: task, Turn: r.call.Turn, Kin: kin, RequestHash: hash, Declared: r.tool.declared, Position: r.call.Position,
+		Status: journal.Pending, NeedsCaller: len(r.volatile) > 0, Fields: fields,
 	}
 	if op.Request, err = r.request(op); err != nil {
 		return policy.Call{}, none, refusal{err}
 	}
-	call := policy.Call{Fresh: op, Hold: r.hold(), Intent: func(seq int) canonical.Hash {
+	args, err := canonical.Plain(r.args)
+	if err != nil {
+		return policy.Call{}, none, refusal{err}
+	}
+	call := policy.Call{Fresh: op, Hold: r.hold(), Args: args, Counts: r.tool.counts, Volatile: slices.Sorted(maps.Keys(r.volatile)), Intent: func(seq int) canonical.Hash {
 		h, err := canonical.IntentHash(r.account, r.tool.Name, scope, identity, seq)
 		if err != nil {
 			panic(err) // the same identity was hashed for the kin
 		}
 		return h
 	}}
-	return call, journal.Wish{Kin: kin, Scope: scopeText, Task: task, Position: r.call.Position}, nil
+	wish := journal.Wish{Tool: r.tool.Name, Declared: r.tool.declared, Kin: kin, Scope: scopeText, Task: task, Position: r.call.Position}
+	return call, wish, nil
 }
 
-func (r prepared) scope() (scope []any, task string) {
-	task = r.call.Task
-	if task == "" {
-		task = DefaultTask
+func (r prepared) task() string {
+	if r.call.Task == "" {
+		return DefaultTask
 	}
-	kind := r.tool.Facts.Scope
-	if kind == "" {
-		kind = "journal"
-		if !r.tool.Shape.HasIdentity() {
-			kind = "task"
-		}
-	}
-	switch {
-	case kind == "journal":
-		return []any{"journal"}, task
-	case kind == "turn" && r.call.Turn > 0:
-		return []any{"turn", task, r.call.Turn}, task
-	}
-	return []any{"task", task}, task
-}
-
-// kin groups what may be the same wish: by identity, or for a tool without one by its short fields within the task.
-func (r prepared) kin(identity map[string]any, task string) (canonical.Hash, error) {
-	if r.tool.Shape.HasIdentity() {
-		return canonical.KinHash(r.account, r.tool.Name, identity)
-	}
-	short, err := r.tool.Shape.Short(r.args)
-	if err != nil {
-		return "", err
-	}
-	return canonical.KinHash(r.account, r.tool.Name, map[string]any{"task": task, "short": short})
+	return r.call.Task
 }
 
 // hold says why a person looks before anything is sent.
 func (r prepared) hold() *journal.Wait {
+	if r.tool == nil {
+		return nil
+	}
 	if field, word := r.tool.Shape.Suspicious(r.args); field != "" {
 		return &journal.Wait{Reason: "look_alike", Note: fmt.Sprintf("%s: the word %q mixes two alphabets", field, word)}
 	}
-	if a := r.tool.Facts.Approval; a != nil && a.Always {
-		return &journal.Wait{Reason: "approval", Note: "the tool asks for approval"}
+	if why, asks := holds(r.tool.Facts.Approval, r.tool.condition, r.args); asks {
+		return &journal.Wait{Reason: "approval", Note: why}
 	}
 	return nil
 }
 
 // fields keeps keyed digests of all fields, and the values of identity and money.
-func (t *Toolbox) fields(r prepared, hashed, identity map[string]any) ([]journal.Field, error) {
+func (t *Toolbox) fields(r prepared, hashed map[string]any) ([]journal.Field, error) {
 	var out []journal.Field
-	for _, f := range r.tool.Shape.Fields {
-		v, given := hashed[f.Name]
-		if !given {
-			continue
-		}
-		field := journal.Field{Name: f.Name, Role: f.Role}
+	add := func(f canonical.Field, name string, v any) error {
+		field := journal.Field{Name: name, Role: f.Role, Short: canonical.IsShort(v)}
 		var err error
-		if field.Digest, err = canonical.Digest(t.digest, f.Name, v); err != nil {
-			return nil, err
+		if field.Digest, err = canonical.Digest(t.digest, name, v); err != nil {
+			return err
+		}
+		if field.Folded, err = canonical.Digest(t.digest, name, canonical.Folded(v)); err != nil {
+			return err
 		}
 		if f.Role == canonical.Identity {
-			if field.Folded, err = canonical.Digest(t.digest, f.Name, identity[f.Name]); err != nil {
-				return nil, err
-			}
-			field.Value = textOf(r.args[f.Name])
+			field.Value = textOf(r.args[name])
 		}
 		if f.Money != "" {
-			field.Money, field.Value = r.tool.Shape.Currency(f, r.args), textOf(r.args[f.Name])
+			field.Money, field.Value = r.tool.Shape.Currency(f, r.args), textOf(r.args[name])
 		}
 		out = append(out, field)
+		return nil
+	}
+	for _, f := range r.tool.Shape.Fields {
+		if v, given := hashed[f.Name]; given {
+			if err := add(f, f.Name, v); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(hashed)) { // of an open shape: what it does not declare
+		if r.tool.Shape.Field(name) == nil {
+			if err := add(canonical.Field{}, name, hashed[name]); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return out, nil
 }

@@ -283,48 +283,82 @@ type StateFacts struct {
 	Running   []string `yaml:"running"`
 }
 
-// Approval says when a person releases a request first.
-type Approval struct {
-	Always bool
-	When   string // an expression over args
-}
-
-// UnmarshalNode reads never, always or {when: …}.
-func (a *Approval) UnmarshalNode(n *strictyaml.Node) error {
-	switch n.Value {
-	case "never":
-		*a = Approval{}
-		return nil
-	case "always":
-		*a = Approval{Always: true}
-		return nil
-	}
-	return n.Errorf("approval takes never or always here; conditions need a later version")
-}
-
-// Limits bounds a tool per UTC day.
+// Limits bounds a tool per UTC day. What is not known counts as spent; a call over a limit waits for a person.
 type Limits struct {
-	Count int              `yaml:"count"`
-	Sum   canonical.Number `yaml:"sum"`
+	Count int
+	Sum   canonical.Number // minor units of the money fields, for each currency; empty: none
 }
 
-// UnmarshalNode refuses limits until they are enforced: a limit that is read and not kept would be worse than none.
+// UnmarshalNode reads {count: N, sum: N}.
 func (l *Limits) UnmarshalNode(n *strictyaml.Node) error {
-	return n.Errorf("limits are not enforced by this version, so they are refused")
+	var p struct {
+		Count *int              `yaml:"count"`
+		Sum   *canonical.Number `yaml:"sum"`
+	}
+	if err := strictyaml.Decode(n, &p); err != nil {
+		return err
+	}
+	switch {
+	case p.Count == nil && p.Sum == nil:
+		return n.Errorf("limits take count, sum or both")
+	case p.Count != nil && *p.Count < 1:
+		return n.Get("count").Errorf("count is at least 1")
+	case p.Sum != nil && (!p.Sum.IsInteger() || canonical.CompareDecimal(string(*p.Sum), "0") <= 0):
+		return n.Get("sum").Errorf("sum is a whole number of minor units")
+	}
+	*l = Limits{}
+	if p.Count != nil {
+		l.Count = *p.Count
+	}
+	if p.Sum != nil {
+		l.Sum = *p.Sum
+	}
+	return nil
+}
+
+// aboveZero refuses knobs that say nothing at zero: an attempt without time, a retry without a pause.
+func aboveZero(n *strictyaml.Node, paths ...string) error {
+	for _, path := range paths {
+		at := n
+		for name := range strings.SplitSeq(path, ".") {
+			if at != nil {
+				at = at.Get(name)
+			}
+		}
+		if at == nil {
+			continue
+		}
+		var d strictyaml.Duration
+		if number, ok := at.Value.(canonical.Number); ok && canonical.CompareDecimal(string(number), "0") <= 0 || d.UnmarshalNode(at) == nil && d <= 0 {
+			return at.Errorf("%s is more than zero", path)
+		}
+	}
+	return nil
+}
+
+// Override lays an entry of tool_policy over the facts; it wins over the tool's own knobs.
+func (f Facts) Override(o policy.Override) Facts {
+	if o.UnknownAfterSeconds != nil {
+		if f.SendWithin == f.UnknownAfter {
+			f.SendWithin = 0 // it follows
+		}
+		f.UnknownAfter = strictyaml.Duration(time.Duration(*o.UnknownAfterSeconds) * time.Second)
+	}
+	if o.Retry.OnTimeout != "" {
+		f.AskOnTimeout = o.Retry.OnTimeout == "ask_person"
+	}
+	return f
 }
 
 // Policy is what decisions need of the facts.
-func (f Facts) Policy(shape canonical.Shape) policy.Policy {
+func (f Facts) Policy() policy.Policy {
 	p := policy.Policy{
 		KeySent: f.Key.Sent() && f.Key.Encode != "number", OnRepeat: f.OnRepeat, DedupWindow: f.DedupWindow.Window, Resend: f.Resend,
 		MaxAttempts: f.MaxAttempts, Backoff: f.Backoff.policy(), Deadline: time.Duration(f.Deadline), UnknownAfter: time.Duration(f.UnknownAfter),
 		SendWithin: time.Duration(f.SendWithin), AskOnTimeout: f.AskOnTimeout, Unique: f.Unique, RepeatWindow: time.Duration(f.RepeatWindow),
 	}
-	if !shape.HasIdentity() {
-		p.Guard = policy.GuardFull
-		if f.Guard != "" {
-			p.Guard = policy.Guard(f.Guard)
-		}
+	if f.Limits != nil {
+		p.Limits = policy.Limits{Count: f.Limits.Count, Sum: f.Limits.Sum}
 	}
 	if l := f.Lookup; l != nil {
 		p.Lookup = &policy.Lookup{
@@ -349,6 +383,10 @@ func (f Facts) Lay(n *strictyaml.Node, profile bool) (Facts, error) {
 		f.Lookup = &l
 	}
 	if err := strictyaml.Decode(n, &f); err != nil {
+		return f, err
+	}
+	if err := aboveZero(n, "deadline", "unknown_after", "send_within", "retention", "repeat_window", "max_attempts", "backoff.first", "backoff.max",
+		"lookup.deadline", "lookup.misses", "lookup.backoff.first", "lookup.backoff.max"); err != nil {
 		return f, err
 	}
 	if profile {

@@ -100,11 +100,16 @@ var settleTries = []time.Duration{50 * time.Millisecond, 500 * time.Millisecond,
 
 func (t *Toolbox) settle(op journal.Operation, out policy.Outcome, p policy.Policy) error {
 	for try := 0; ; try++ {
+		var d policy.Decision
 		err := t.journal.DecideByKey(context.Background(), t.clock.Now().Wall, op.Key, func(k journal.Known) (journal.Change, error) {
 			owner, owned := k.Owner(op.Account, out.ExternalID)
 			taken := out.ExternalID != "" && owned && owner != op.Key
-			return policy.OnOutcome(k.Operation, out, taken, p, t.now(k)).Change, nil
+			d = policy.OnOutcome(k.Operation, out, taken, p, t.now(k))
+			return d.Change, nil
 		})
+		if err == nil {
+			t.told(d)
+		}
 		if err == nil || try == len(settleTries) || errors.Is(err, journal.ErrClosed) || errors.Is(err, journal.ErrInvariant) || errors.Is(err, journal.ErrDamaged) {
 			return err
 		}

@@ -31,6 +31,8 @@ type rigOptions struct {
 	rt      http.RoundTripper
 	lay     func(toolbox.Facts) (toolbox.Facts, error)
 	log     func(string)
+	notify  func(toolbox.Result)
+	secrets func(string) (string, error)
 }
 
 const short = strictyaml.Duration(100 * time.Millisecond)
@@ -60,7 +62,7 @@ func newRig(t *testing.T, o rigOptions) *rig {
 	if r.store == nil {
 		r.store = memjournal.New()
 	}
-	if r.tools, err = toolbox.New(context.Background(), toolbox.Options{Journal: r.store, Clock: o.clock, Wire: o.wire, Log: o.log}); err != nil {
+	if r.tools, err = toolbox.New(context.Background(), toolbox.Options{Journal: r.store, Clock: o.clock, Wire: o.wire, Log: o.log, Notify: o.notify, Secrets: o.secrets}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.tools.Drain(context.Background()) })

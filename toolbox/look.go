@@ -17,18 +17,24 @@ func (t *Toolbox) look(ctx context.Context, op journal.Operation) error {
 	sighting := t.sight(tl, p, op)
 	seen.Failed, seen.AllPages, seen.Known = sighting.Failed, sighting.AllPages, sighting.Known
 	for _, m := range sighting.Found {
+		if len(m.ID) > 1024 { // no id that a record could hold: a person is shown the rest
+			m.ID = ""
+		}
 		seen.Found = append(seen.Found, policy.Found{Candidate: m.Candidate, Match: policy.Match(m.By), Result: m.Result})
 	}
+	var d policy.Decision
 	err := t.journal.DecideByKey(context.WithoutCancel(ctx), t.clock.Now().Wall, op.Key, func(k journal.Known) (journal.Change, error) {
 		owned := func(id string) bool {
 			owner, ok := k.Owner(op.Account, id)
 			return ok && id != "" && owner != op.Key
 		}
-		return policy.OnLook(k.Operation, seen, owned, p, t.now(k)).Change, nil
+		d = policy.OnLook(k.Operation, seen, owned, p, t.now(k))
+		return d.Change, nil
 	})
 	if err != nil {
 		return fmt.Errorf("look-up of operation %s: %w", op.Key, err)
 	}
+	t.told(d)
 	return ctx.Err()
 }
 
@@ -84,6 +90,7 @@ func (t *Toolbox) Step(ctx context.Context, key journal.Key, urgent bool) (journ
 		if err != nil {
 			return journal.Operation{}, fmt.Errorf("operation %s: %w", key, err)
 		}
+		t.told(d)
 		op := *d.Operation
 		wasOpen := d.Change.Operation != nil && d.Do == policy.Later && op.Status == journal.Unknown && urgent && op.Looks == 0
 		switch d.Do {

@@ -19,6 +19,10 @@ const (
 // attempt that this call started is always awaited.
 func (t *Toolbox) pursue(ctx context.Context, r prepared, d policy.Decision) (Result, error) {
 	repeat, tries := d.Repeat, 0
+	var reworded []string // this call is told an earlier one's outcome, which it differs from
+	if d.Repeat && d.Do != policy.Conflict {
+		reworded = d.Differs
+	}
 	until := r.begun.Wall.Add(r.call.Wait)
 	for {
 		op := *d.Operation
@@ -30,18 +34,19 @@ func (t *Toolbox) pursue(ctx context.Context, r prepared, d policy.Decision) (Re
 			if err = t.clock.Wait(ctx, time.Time{}, f.done); err == nil && f.err != nil {
 				return Result{}, fmt.Errorf("operation %s: the provider's answer (%s) could not be recorded: %w", op.Key, f.said, f.err)
 			}
-			until = later(until, t.clock.Now().Wall.Add(r.call.Wait))
-			tries++
+			if tries++; tries == 1 { // patience counts from the end of the first attempt, not of each one
+				until = later(until, t.clock.Now().Wall.Add(r.call.Wait))
+			}
 		case policy.Join:
 			if !t.clock.Now().Wall.Before(until) {
-				return t.tell(r, op, repeat, nil), nil
+				return t.tell(r, op, repeat, nil).reworded(reworded), nil
 			}
 			err = t.join(ctx, op, earlier(until, d.Until))
 		case policy.LookUp:
 			err = t.look(ctx, op)
 		case policy.Later:
 			if d.Until.IsZero() || d.Until.After(until) || !t.clock.Now().Wall.Before(until) {
-				return t.tell(r, op, repeat, nil), nil
+				return t.tell(r, op, repeat, nil).reworded(reworded), nil
 			}
 			err = t.clock.Wait(ctx, d.Until, nil)
 		case policy.Conflict:
@@ -51,14 +56,14 @@ func (t *Toolbox) pursue(ctx context.Context, r prepared, d policy.Decision) (Re
 		default:
 			wait, again := t.again(&op, r, tries, until)
 			if !again {
-				return t.tell(r, op, repeat, nil), nil
+				return t.tell(r, op, repeat, nil).reworded(reworded), nil
 			}
 			err = t.clock.Wait(ctx, wait, nil)
 		}
 		if err != nil {
 			return t.abandoned(ctx, op, err)
 		}
-		if d, err = t.nextStep(ctx, op.Key, r.policy, d.Do == policy.Answer); err != nil {
+		if d, err = t.nextStep(ctx, op.Key, r, d.Do == policy.Answer); err != nil {
 			return Result{}, err
 		}
 	}
@@ -82,19 +87,21 @@ func (t *Toolbox) again(op *journal.Operation, r prepared, tries int, until time
 
 // nextStep reads the operation again and decides. caller is true when the one who called goes on with an unsent operation;
 // by itself it would rest.
-func (t *Toolbox) nextStep(ctx context.Context, key journal.Key, p policy.Policy, caller bool) (policy.Decision, error) {
+func (t *Toolbox) nextStep(ctx context.Context, key journal.Key, r prepared, caller bool) (policy.Decision, error) {
 	var d policy.Decision
+	hold := r.hold()
 	err := t.journal.DecideByKey(ctx, t.clock.Now().Wall, key, func(k journal.Known) (journal.Change, error) {
 		if caller {
-			d = policy.OnCaller(k.Operation, p, t.now(k))
+			d = policy.OnCaller(k, hold, r.policy, t.now(k))
 		} else {
-			d = policy.OnTime(k.Operation, p, t.now(k), false)
+			d = policy.OnTime(k.Operation, r.policy, t.now(k), false)
 		}
 		return d.Change, nil
 	})
 	if err != nil {
 		return d, fmt.Errorf("operation %s: %w", key, err)
 	}
+	t.told(d)
 	return d, nil
 }
 

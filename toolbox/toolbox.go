@@ -24,6 +24,7 @@ type Options struct {
 	Random  io.Reader                         // nil: crypto/rand
 	Secrets func(name string) (string, error) // nil: there are none
 	Log     func(line string)                 // what could not be recorded, for an operator; nil: dropped
+	Notify  func(r Result)                    // something begins to wait for a person; it must return at once; nil: nobody is told
 }
 
 // Toolbox runs tools so that no intent takes effect twice. Its methods may be called from many goroutines.
@@ -34,6 +35,7 @@ type Toolbox struct {
 	keys    minter
 	secrets func(string) (string, error)
 	log     func(string)
+	notify  func(Result)
 	digest  []byte
 
 	mu      sync.Mutex
@@ -46,8 +48,11 @@ type Toolbox struct {
 type tool struct {
 	Tool
 	Declaration
-	schema *validator.Schema
-	policy policy.Policy
+	schema    *validator.Schema
+	policy    policy.Policy
+	condition *condition // of the approval; nil: none
+	secrets   []string
+	declared  string // fingerprint
 }
 
 // New opens a toolbox on a journal.
@@ -56,7 +61,7 @@ func New(ctx context.Context, o Options) (*Toolbox, error) {
 		return nil, errors.New("a toolbox needs a journal")
 	}
 	t := &Toolbox{
-		journal: o.Journal, wire: o.Wire, clock: o.Clock, keys: minter{random: o.Random}, secrets: o.Secrets, log: o.Log,
+		journal: o.Journal, wire: o.Wire, clock: o.Clock, keys: minter{random: o.Random}, secrets: o.Secrets, log: o.Log, notify: o.Notify,
 		tools: map[string]*tool{}, flights: map[journal.Key]*flight{},
 	}
 	if t.wire == nil {
@@ -106,12 +111,21 @@ func (t *Toolbox) Add(added Tool) error {
 	if err != nil {
 		return fail("schema: %v", err)
 	}
+	condition, err := d.Facts.Approval.compile(d.Shape)
+	if err != nil {
+		return fail("%v", err)
+	}
+	tl := &tool{Tool: added, Declaration: d, schema: schema, policy: d.Facts.Policy(), condition: condition, secrets: secretNames(d.Facts)}
+	if !d.Shape.HasIdentity() {
+		tl.policy.Guard = guardOf(d)
+	}
+	tl.declared = tl.fingerprint()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.tools[d.Name] != nil {
 		return fail("the name is taken")
 	}
-	t.tools[d.Name] = &tool{Tool: added, Declaration: d, schema: schema, policy: d.Facts.Policy(d.Shape)}
+	t.tools[d.Name] = tl
 	return nil
 }
 
@@ -141,8 +155,12 @@ func checkFacts(d Declaration, added Tool) error {
 		return fmt.Errorf("resend: same_key with on_repeat: executes would be a second effect")
 	case f.Lookup != nil && !searches:
 		return fmt.Errorf("a look-up is declared, but the tool cannot look")
-	case f.Effect == Read && (f.Lookup != nil || f.Approval != nil):
-		return fmt.Errorf("a read takes no look-up and no approval")
+	case f.Effect == Read && (f.Lookup != nil || f.Approval != nil || f.Limits != nil):
+		return fmt.Errorf("a read takes no look-up, no approval and no limits")
+	case f.Limits != nil && (f.Limits.Count < 0 || f.Limits.Sum != "" && !f.Limits.Sum.IsInteger()):
+		return fmt.Errorf("limits are a count of at least 1 and a sum of whole minor units")
+	case f.Limits != nil && f.Limits.Sum != "" && !d.Shape.HasMoney():
+		return fmt.Errorf("limits: a sum needs a money field")
 	case f.MaxAttempts < 0:
 		return fmt.Errorf("max_attempts is at least 1")
 	}
@@ -175,6 +193,14 @@ func (t *Toolbox) Class(name string) (class, why string) {
 	return "", ""
 }
 
+// Guard is how a tool without declared identity is guarded: full, lost or off; empty for a tool with one.
+func (t *Toolbox) Guard(name string) string {
+	if tool := t.tool(name); tool != nil {
+		return string(tool.policy.Guard)
+	}
+	return ""
+}
+
 func compareText(a, b string) int {
 	switch {
 	case a < b:
@@ -194,9 +220,29 @@ func (t *Toolbox) tool(name string) *tool {
 // toolOf is the tool of an operation, and the policy by which it is judged: the cautious one when nobody knows the tool.
 func (t *Toolbox) toolOf(op *journal.Operation) (*tool, policy.Policy) {
 	if tool := t.tool(op.Tool); tool != nil {
-		return tool, tool.policy
+		return tool, t.policyOf(tool)
 	}
 	return nil, policy.Policy{}.Defaults()
+}
+
+// policyOf is a tool's policy with the credential that would be used now.
+func (t *Toolbox) policyOf(tl *tool) policy.Policy {
+	p := tl.policy
+	p.Credential = t.credential(tl)
+	return p
+}
+
+// told lets somebody know when a change made something wait for a person. It is called after the change is durable.
+func (t *Toolbox) told(d policy.Decision) {
+	if t.notify == nil || d.Operation == nil {
+		return
+	}
+	for _, e := range d.Change.Events {
+		if e.What == "waits" || e.What == "asked" || e.What == "flagged" {
+			t.notify(t.Report(*d.Operation))
+			return
+		}
+	}
 }
 
 // now is the present; High is filled in the transaction.

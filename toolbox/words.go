@@ -34,6 +34,9 @@ func (t *Toolbox) tell(r prepared, op journal.Operation, repeat bool, differs []
 	case op.Status == journal.Succeeded:
 		res.Word = Done
 		res.Message = fmt.Sprintf("DONE: %s%s.", res.Title, idWords(op))
+	case op.Status == journal.FailedFinal && op.Evidence == journal.Person && op.Ruling != nil:
+		res.Word = Rejected
+		res.Message = fmt.Sprintf("REJECTED: %s was %s by %s%s. It is final.", res.Title, reasonWords(op), Visible(op.Ruling.By), because(op.Ruling.Why))
 	case op.Status == journal.FailedFinal:
 		res.Word = Rejected
 		res.Message = fmt.Sprintf("REJECTED: %s was not done: %s. It is final.", res.Title, reasonWords(op))
@@ -55,6 +58,22 @@ func notConfirmed(title string, op journal.Operation) string {
 		return fmt.Sprintf("NOT CONFIRMED: %s is still under way. Its outcome is not known yet. Do not call again; it is being followed.", title)
 	}
 	return fmt.Sprintf("NOT CONFIRMED: the answer to %s was lost (%s). It may have happened, or may still happen. Do not call again or in other words; Notwice looks it up by itself.", title, reasonWords(op))
+}
+
+// reworded adds that the answer is an earlier call's, which was made with other values.
+func (r Result) reworded(differs []string) Result {
+	if len(differs) > 0 {
+		r.Differs = differs
+		r.Message += fmt.Sprintf(" That is the answer to an earlier call (%s differs), which may be the same wish in other words; this one sent nothing.", strings.Join(differs, ", "))
+	}
+	return r
+}
+
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return " (" + Visible(why) + ")"
 }
 
 // flagged adds that there is contradictory evidence: until a person has seen it, every answer names it.
@@ -160,7 +179,7 @@ func when(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 var reasons = map[string]string{
 	"timeout": "no answer came in time", "lease_over": "the process that sent it did not come back", "absent": "a look-up shows that it did not happen",
 	"connection_refused": "the provider could not be reached", "not_connected": "the provider could not be reached",
-	"send_within": "its time to go by itself is over", "stopped": "a person stopped it", "failed_at_provider": "the provider says that it failed",
+	"send_within": "its time to go by itself is over", "let_go": "a person lets it go, and its next equal call brings what it needs", "failed_at_provider": "the provider says that it failed",
 }
 
 func reasonWords(op journal.Operation) string {
@@ -174,9 +193,13 @@ func waitWords(op journal.Operation) string {
 	text := map[string]string{
 		"unresolved": "Its outcome could not be confirmed in time; it may have happened.", "candidates": "What the provider shows does not settle it.",
 		"heuristic": "Something like it was found by signs only (heuristic).", "conflict": "The provider says that its key was used for something else.",
-		"attempts": "It was tried as often as allowed.", "approval": "It needs approval before it is sent.", "look_alike": "It may name somebody else: two alphabets are mixed.",
+		"attempts": "It was tried as often as allowed.", "approval": "It needs approval before it is sent.", "limit": "A limit of the day is reached.",
+		"account": "The secrets were changed since it was sent.", "look_alike": "It may name somebody else: two alphabets are mixed.",
 		"unproved_absence": "The look-up finds nothing, which proves nothing here.",
 	}[op.Wait.Reason]
+	if (op.Wait.Reason == "approval" || op.Wait.Reason == "limit") && op.Wait.Note != "" {
+		text = strings.TrimSuffix(text, ".") + " (" + Visible(op.Wait.Note) + ")."
+	}
 	return firstOf(text, "A person must decide.")
 }
 

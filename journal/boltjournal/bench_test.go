@@ -1,6 +1,7 @@
 package boltjournal
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -28,7 +29,8 @@ func benchOps(b *testing.B) int {
 	return n
 }
 
-// filled is a journal of n operations, written in large groups.
+// filled is a journal of n operations, written in large groups and then compacted: a large group leaves as many free pages
+// as it touched, which no journal that grew commit by commit has.
 func filled(b *testing.B, n int) *Store {
 	b.Helper()
 	s := openAt(b, filepath.Join(b.TempDir(), "journal.db"), Options{})
@@ -37,7 +39,7 @@ func filled(b *testing.B, n int) *Store {
 		err := s.write(background, time.Unix(1_780_000_000, 0), func(tx *txn) error {
 			for i := from; i < min(from+group, n); i++ {
 				op := opOf("fill", i)
-				if err := tx.apply(journal.Change{Operation: &op, Events: []journal.Event{{At: op.Registered, What: "registered", Status: op.Status}}}); err != nil {
+				if err := tx.apply(journal.Record{Operation: &op, Events: []journal.Event{{At: op.Registered, What: "registered", Status: op.Status}}}); err != nil {
 					return err
 				}
 			}
@@ -47,7 +49,30 @@ func filled(b *testing.B, n int) *Store {
 			b.Fatal(err)
 		}
 	}
+	if err := compacted(s.path); err != nil {
+		b.Fatal(err)
+	}
 	return s
+}
+
+func compacted(path string) error {
+	old, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, Timeout: time.Minute})
+	if err != nil {
+		return err
+	}
+	defer old.Close()
+	dense, err := bolt.Open(path+".dense", 0o600, &bolt.Options{PageSize: pageSize, NoSync: true})
+	if err != nil {
+		return err
+	}
+	err = bolt.Compact(dense, old, 1<<20)
+	if closed := errors.Join(dense.Sync(), dense.Close()); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(path+".dense", path)
 }
 
 // bare is bbolt without anything of ours: no reading, no checks, no turns; one commit for each call of put, of the same

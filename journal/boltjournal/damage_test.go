@@ -391,3 +391,27 @@ func TestFrame(t *testing.T) {
 		t.Errorf("running number %d", got)
 	}
 }
+
+// A file of version 1 knew no declarations and no counters: it is brought up, its operations are there, and no tool of it is
+// taken to be indexed as today's declarations say.
+func TestVersionOneIsMigrated(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	s := openAt(t, path, Options{})
+	op := opOf("old", 1)
+	if err := registerIn(s, op); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	spoil(t, path, func(tx *bolt.Tx) error {
+		return errors.Join(tx.DeleteBucket(spentBucket), tx.DeleteBucket(shapeBucket), tx.Bucket(metaBucket).Put(metaVersion, be(1)))
+	})
+	s = openAt(t, path, Options{})
+	if _, err := s.Get(background, op.Key); err != nil {
+		t.Errorf("the operation: %v", err)
+	}
+	w := journal.Wish{Tool: op.Tool, Declared: "today", Kin: op.Kin, Scope: op.Scope, Task: op.Task}
+	err := s.DecideByIntent(background, op.Registered, w, func(journal.Known) (journal.Change, error) { return journal.Change{}, nil })
+	if !errors.Is(err, journal.ErrDeclared) {
+		t.Errorf("the old indexes were trusted: %v", err)
+	}
+}

@@ -24,6 +24,11 @@ func (s *Store) DecideByKey(ctx context.Context, at time.Time, k journal.Key, de
 	return s.write(ctx, at, func(t *txn) error { return t.byKey(k, decide) })
 }
 
+// Declare implements journal.Journal. It holds the file for as long as it takes.
+func (s *Store) Declare(ctx context.Context, at time.Time, tool, declared string, place func(journal.Operation) (journal.Place, error)) error {
+	return s.write(ctx, at, func(t *txn) error { return t.declare(tool, declared, place) })
+}
+
 // Get implements journal.Journal.
 func (s *Store) Get(ctx context.Context, k journal.Key) (op journal.Operation, err error) {
 	err = s.read(ctx, func(t *txn) error {

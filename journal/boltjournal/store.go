@@ -67,12 +67,35 @@ func Open(path string, o Options) (*Store, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("journal folder: %w", err)
 	}
+	if path, err = followed(path); err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
 	s := &Store{path: path, opts: o, wake: make(chan struct{}, 1)}
 	s.calm = sync.NewCond(&s.mu)
 	if err := s.read(context.Background(), func(*txn) error { return nil }); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// followed is the file that a path leads to: turns and mark belong to the file, by whatever name it is opened.
+func followed(path string) (string, error) {
+	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(dir, filepath.Base(path))
+	to, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if to, err := os.Readlink(path); err == nil { // to a file that is not there yet
+			if !filepath.IsAbs(to) {
+				to = filepath.Join(dir, to)
+			}
+			return to, nil
+		}
+		return path, nil
+	}
+	return to, err
 }
 
 // Path is the journal's file.

@@ -18,7 +18,7 @@ import (
 )
 
 // schemaVersion is the version of the layout below. A newer file is refused, an older one migrated.
-const schemaVersion = 1
+const schemaVersion = 2
 
 // The buckets. Index keys end in the operation key, which is in the order of time.
 var (
@@ -37,10 +37,12 @@ var (
 	taskBucket       = []byte("tasks")       // task → writes registered
 	transcriptBucket = []byte("transcripts") // task, number → entry
 	lengthBucket     = []byte("lengths")     // task → entries
+	spentBucket      = []byte("spent")       // tool and day → what counts against limits
+	shapeBucket      = []byte("shapes")      // tool → fingerprint of the declaration by which its operations are indexed
 )
 
 var allBuckets = [][]byte{metaBucket, opsBucket, eventsBucket, intentBucket, kinBucket, scopeBucket, unheardBucket, dueBucket,
-	reviewBucket, ownerBucket, placeBucket, numberBucket, taskBucket, transcriptBucket, lengthBucket}
+	reviewBucket, ownerBucket, placeBucket, numberBucket, taskBucket, transcriptBucket, lengthBucket, spentBucket, shapeBucket}
 
 var (
 	metaVersion = []byte("version")
@@ -49,17 +51,41 @@ var (
 	metaDigest  = []byte("digest")
 )
 
-// migrate brings the layout from a version to the newest; 0 is an empty file.
+// migrate brings the layout from a version to the newest; 0 is an empty file. Version 1 had no counters and no declarations,
+// and found kin by other digests: its tools are indexed anew before their next call.
 func migrate(tx *bolt.Tx, from int) error {
-	if from == 0 {
-		for _, name := range allBuckets {
-			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
-				return err
-			}
+	for _, name := range allBuckets {
+		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+			return err
+		}
+	}
+	if from == 1 {
+		t := txn{tx: tx}
+		err := t.each(func(op *journal.Operation) error { return tx.Bucket(shapeBucket).Put([]byte(op.Tool), shapeValue("")) })
+		if err != nil {
+			return err
 		}
 	}
 	return tx.Bucket(metaBucket).Put(metaVersion, be(schemaVersion))
 }
+
+// each reads all operations, in the order of time.
+func (t *txn) each(do func(*journal.Operation) error) error {
+	c := t.tx.Bucket(opsBucket).Cursor()
+	for k, _ := c.First(); k != nil; k, _ = c.Next() {
+		op, err := t.indexed(k)
+		if err == nil {
+			err = do(op)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shapeValue is a fingerprint as it is stored; it may be empty, a value may not.
+func shapeValue(declared string) []byte { return []byte("=" + declared) }
 
 func readMeta(tx *bolt.Tx) (version int, running uint64, err error) {
 	meta := tx.Bucket(metaBucket)
@@ -210,6 +236,10 @@ func (t *txn) absent(k journal.Key) error {
 }
 
 func (t *txn) byIntent(w journal.Wish, decide journal.Decide) error {
+	shape := t.tx.Bucket(shapeBucket).Get([]byte(w.Tool))
+	if shape != nil && w.Declared != "" && !bytes.Equal(shape, shapeValue(w.Declared)) {
+		return journal.ErrDeclared
+	}
 	var k journal.Known
 	var err error
 	if b := t.tx.Bucket(taskBucket).Get(hashKey(w.Task)); len(b) == 8 {
@@ -239,7 +269,10 @@ func (t *txn) byIntent(w journal.Wish, decide journal.Decide) error {
 	if err := agree(w, k); err != nil {
 		return err
 	}
-	return t.decide(k, decide)
+	if err := t.decide(k, decide); err != nil || shape != nil || !t.wrote || w.Tool == "" {
+		return err
+	}
+	return t.tx.Bucket(shapeBucket).Put([]byte(w.Tool), shapeValue(w.Declared))
 }
 
 // agree compares what the indexes of a kin say of each other: an entry that damage took from one of them must not make an
@@ -306,16 +339,56 @@ func lastUnder(c *bolt.Cursor, prefix []byte) []byte {
 }
 
 func (t *txn) decide(k journal.Known, decide journal.Decide) error {
+	var unread error
 	k.High = t.high
 	k.Owner = func(account, id string) (journal.Key, bool) {
 		key := t.tx.Bucket(ownerBucket).Get(hashKey(account, id))
 		return journal.Key(key), key != nil
 	}
+	k.Spent = func(tool, day string) journal.Spent {
+		spent, err := t.spent(hashKey(tool, day))
+		if err != nil {
+			unread = err
+		}
+		return spent
+	}
 	c, err := asked(decide, k)
-	if err != nil || c.Operation == nil {
+	if err == nil {
+		err = unread
+	}
+	if err != nil {
 		return err
 	}
-	return t.apply(c)
+	for _, r := range c.Records() {
+		if err := t.apply(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *txn) spent(place []byte) (s journal.Spent, err error) {
+	if b := t.tx.Bucket(spentBucket).Get(place); b != nil {
+		err = openValue(place, b, t.now(), &s)
+	}
+	return s, err
+}
+
+// recount moves the counters of the limits.
+func (t *txn) recount(p *putter, tool string, before, after *journal.Counted) {
+	for _, day := range journal.Recount(before, after) {
+		place := hashKey(tool, day.Day)
+		spent, err := t.spent(place)
+		var record []byte
+		if err == nil {
+			record, err = sealValue(place, t.running, spent.Add(day.More).Sub(day.Less))
+		}
+		if err != nil {
+			p.err = err
+			return
+		}
+		p.put(spentBucket, place, record)
+	}
 }
 
 // asked runs decide. A panic in it is a fault of ours, unless it is a page that cannot be read.
@@ -333,7 +406,7 @@ func asked(decide journal.Decide, k journal.Known) (c journal.Change, err error)
 }
 
 // apply writes a change: the record, its indexes, its history. All checks come before the first write.
-func (t *txn) apply(c journal.Change) error {
+func (t *txn) apply(c journal.Record) error {
 	op := c.Operation
 	before, err := t.operation(op.Key)
 	if err != nil {
@@ -362,7 +435,60 @@ func (t *txn) apply(c journal.Change) error {
 		p.register(op)
 	}
 	p.reindex(before, op)
+	if before == nil {
+		before = &journal.Operation{}
+	}
+	t.recount(&p, op.Tool, before.Counted, op.Counted)
 	t.history(&p, op.Key, c.Events)
+	return p.err
+}
+
+// declare indexes a tool's operations anew.
+func (t *txn) declare(tool, declared string, place func(journal.Operation) (journal.Place, error)) error {
+	var moved []*journal.Operation
+	err := t.each(func(op *journal.Operation) error {
+		if op.Tool != tool {
+			return nil
+		}
+		to, err := place(op.Clone())
+		if err == nil && (to.Kin != op.Kin || to.Scope != op.Scope) {
+			moved = append(moved, op)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	t.wrote = true
+	p := putter{tx: t.tx}
+	for _, op := range moved {
+		to, err := place(op.Clone())
+		if err != nil {
+			return err
+		}
+		if err := t.rehouse(&p, op, to); err != nil {
+			return err
+		}
+	}
+	p.put(shapeBucket, []byte(tool), shapeValue(declared))
+	return p.err
+}
+
+// rehouse moves one operation to another place in the indexes.
+func (t *txn) rehouse(p *putter, before *journal.Operation, to journal.Place) error {
+	key, after := []byte(before.Key), before.Clone()
+	after.Kin, after.Scope = to.Kin, to.Scope
+	if err := journal.Check(nil, &after); err != nil {
+		return err
+	}
+	record, err := sealValue(key, t.running, after)
+	if err != nil {
+		return err
+	}
+	p.put(opsBucket, key, record)
+	p.move(kinBucket, join(raw(before.Kin), key), join(raw(after.Kin), key))
+	p.move(scopeBucket, join(raw(before.Kin), hashKey(before.Scope), key), join(raw(after.Kin), hashKey(after.Scope), key))
+	p.move(unheardBucket, unheardPlace(before), unheardPlace(&after))
 	return p.err
 }
 

@@ -196,7 +196,7 @@ func (s *Store) gather() []*member {
 	}
 	s.group = len(group)
 	if slices.ContainsFunc(group, func(m *member) bool { return m.write }) {
-		group = append(group, s.riders...)
+		group = slices.Concat(s.riders, group) // first, so that who decides in this commit sees what rides on it
 		s.riding, s.riders = len(s.riders), nil
 	}
 	return group

@@ -62,7 +62,7 @@ func TestGroupSurvivesItsMembers(t *testing.T) {
 			wg.Go(func() {
 				err := s.write(background, time.Time{}, func(tx *txn) error {
 					op := opOf("bad", n)
-					if err := tx.apply(journal.Change{Operation: &op}); err != nil {
+					if err := tx.apply(journal.Record{Operation: &op}); err != nil {
 						t.Errorf("apply: %v", err)
 					}
 					return failure

@@ -40,7 +40,8 @@ func Run(t *testing.T, s Subject) {
 		{"history", history}, {"later", later}, {"later fails", laterFails}, {"close commits riders", closeCommitsRiders},
 		{"high time", highTime}, {"copies", copies}, {"digest key", digestKey}, {"transcript", transcript},
 		{"transcript race", transcriptRace}, {"callers", callers}, {"one winner", oneWinner}, {"cancel", cancel},
-		{"closed", closed}, {"commits", commits},
+		{"closed", closed}, {"commits", commits}, {"spent", spent}, {"spent by many", spentByMany}, {"two at once", twoAtOnce},
+		{"declare", declare}, {"question", question},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			part.run(&rig{T: t, subject: s, Store: s.Open(t)})

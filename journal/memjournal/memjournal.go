@@ -22,6 +22,7 @@ type Store struct {
 	digest []byte
 	stats  journal.Stats
 	riders []rider
+	rode   bool // the riders have just made a commit, on which the present change goes too
 
 	ops     map[journal.Key]*record
 	order   []journal.Key // by key, which is by time of registration
@@ -30,7 +31,9 @@ type Store struct {
 	places  map[string]journal.Key // by transcript position
 	owners  map[string]journal.Key // by account and external id
 	tasks   map[string]int         // writes registered by a task
-	entries map[string][][]byte    // transcripts
+	spent   map[string]journal.Spent
+	shapes  map[string]string   // by tool: the declaration under which its operations are indexed
+	entries map[string][][]byte // transcripts
 }
 
 type record struct {
@@ -48,7 +51,8 @@ type rider struct {
 func New() *Store {
 	return &Store{
 		ops: map[journal.Key]*record{}, kin: map[string][]journal.Key{}, numbers: map[string]journal.Key{},
-		places: map[string]journal.Key{}, owners: map[string]journal.Key{}, tasks: map[string]int{}, entries: map[string][][]byte{},
+		places: map[string]journal.Key{}, owners: map[string]journal.Key{}, tasks: map[string]int{},
+		spent: map[string]journal.Spent{}, shapes: map[string]string{}, entries: map[string][][]byte{},
 	}
 }
 
@@ -75,6 +79,10 @@ func (s *Store) DecideByIntent(ctx context.Context, at time.Time, w journal.Wish
 		return err
 	}
 	defer s.mu.Unlock()
+	if declared, known := s.shapes[w.Tool]; known && declared != w.Declared && w.Declared != "" {
+		return journal.ErrDeclared
+	}
+	s.flush() // who decides sees what rides on the same commit
 	k := s.known(journal.Known{})
 	k.TaskSeq = s.tasks[w.Task]
 	if key, ok := s.places[w.Position]; ok && w.Position != "" {
@@ -94,7 +102,47 @@ func (s *Store) DecideByIntent(ctx context.Context, at time.Time, w journal.Wish
 		}
 	}
 	slices.Reverse(k.Recent)
-	return s.decide(at, k, decide)
+	return s.decide(at, k, func(k journal.Known) (journal.Change, error) {
+		c, err := decide(k)
+		if _, known := s.shapes[w.Tool]; err == nil && c.Operation != nil && !known && w.Tool != "" {
+			s.shapes[w.Tool] = w.Declared
+		}
+		return c, err
+	})
+}
+
+// Declare implements journal.Journal.
+func (s *Store) Declare(ctx context.Context, at time.Time, tool, declared string, place func(journal.Operation) (journal.Place, error)) error {
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	places := map[journal.Key]journal.Place{}
+	for _, key := range s.order {
+		if s.ops[key].op.Tool != tool {
+			continue
+		}
+		to, err := place(s.ops[key].op.Clone())
+		if err != nil {
+			return err
+		}
+		places[key] = to
+	}
+	for _, key := range s.order {
+		if to, moves := places[key]; moves {
+			op := &s.ops[key].op
+			s.kin[string(op.Kin)] = slices.DeleteFunc(s.kin[string(op.Kin)], func(k journal.Key) bool { return k == key })
+			op.Kin, op.Scope = to.Kin, to.Scope
+			s.kin[string(op.Kin)] = append(s.kin[string(op.Kin)], key)
+			slices.Sort(s.kin[string(op.Kin)])
+		}
+	}
+	s.shapes[tool] = declared
+	if at.After(s.high) {
+		s.high = at
+	}
+	s.stats.Commits++
+	return nil
 }
 
 // DecideByKey implements journal.Journal.
@@ -103,10 +151,7 @@ func (s *Store) DecideByKey(ctx context.Context, at time.Time, key journal.Key, 
 		return err
 	}
 	defer s.mu.Unlock()
-	return s.byKey(at, key, decide)
-}
-
-func (s *Store) byKey(at time.Time, key journal.Key, decide journal.Decide) error {
+	s.flush()
 	if s.ops[key] == nil {
 		return journal.ErrNotFound
 	}
@@ -119,6 +164,7 @@ func (s *Store) known(k journal.Known) journal.Known {
 		key, ok := s.owners[account+"\x00"+id]
 		return key, ok
 	}
+	k.Spent = func(tool, day string) journal.Spent { return s.spent[tool+"\x00"+day] }
 	return k
 }
 
@@ -145,9 +191,32 @@ func (s *Store) decide(at time.Time, k journal.Known, decide journal.Decide) err
 	if at.After(s.high) {
 		s.high = at
 	}
-	s.stats.Commits++
-	s.ride()
+	if !s.rode { // else it is the commit on which the riders rode
+		s.stats.Commits++
+	}
+	s.rode = false
 	return nil
+}
+
+// write makes a whole change or none of it: the second operation is checked first and put back if the first one fails.
+func (s *Store) write(c journal.Change) error {
+	if c.Other == nil {
+		return s.writeOne(journal.Record{Operation: c.Operation, Events: c.Events})
+	}
+	old := s.ops[c.Other.Operation.Key]
+	if old == nil {
+		return fmt.Errorf("%w: the second operation of a change is not there", journal.ErrInvariant)
+	}
+	before, events := old.op.Clone(), slices.Clone(old.events)
+	if err := s.writeOne(*c.Other); err != nil {
+		return err
+	}
+	err := s.writeOne(journal.Record{Operation: c.Operation, Events: c.Events})
+	if err != nil {
+		s.put(old, before)
+		old.events = events
+	}
+	return err
 }
 
 // ride writes what rides and reports whether there was anything. What fails is dropped, as the contract says.
@@ -170,7 +239,7 @@ func (s *Store) ride() (wrote bool) {
 	return wrote
 }
 
-func (s *Store) write(c journal.Change) error {
+func (s *Store) writeOne(c journal.Record) error {
 	op := c.Operation.Clone()
 	old := s.ops[op.Key]
 	var before *journal.Operation
@@ -180,8 +249,7 @@ func (s *Store) write(c journal.Change) error {
 	if err := journal.Check(before, &op); err != nil {
 		return err
 	}
-	owner := op.Account + "\x00" + op.ExternalID
-	if key, ok := s.owners[owner]; ok && op.ExternalID != "" && key != op.Key {
+	if key, ok := s.owners[op.Account+"\x00"+op.ExternalID]; ok && op.ExternalID != "" && key != op.Key {
 		return fmt.Errorf("%w: %s", journal.ErrExternalIDTaken, op.ExternalID)
 	}
 	if old == nil {
@@ -189,16 +257,28 @@ func (s *Store) write(c journal.Change) error {
 			return err
 		}
 		old = s.ops[op.Key]
+		old.op.ExternalID, old.op.Counted = "", nil // indexed by put
 	}
-	if old.op.ExternalID != "" && old.op.ExternalID != op.ExternalID {
-		delete(s.owners, old.op.Account+"\x00"+old.op.ExternalID)
-	}
-	if op.ExternalID != "" {
-		s.owners[owner] = op.Key
-	}
-	old.op = op
+	s.put(old, op)
 	old.events = append(old.events, c.Events...)
 	return nil
+}
+
+// put replaces a record and moves its indexes of what changes.
+func (s *Store) put(old *record, op journal.Operation) {
+	if old.op.ExternalID != op.ExternalID {
+		if old.op.ExternalID != "" {
+			delete(s.owners, old.op.Account+"\x00"+old.op.ExternalID)
+		}
+		if op.ExternalID != "" {
+			s.owners[op.Account+"\x00"+op.ExternalID] = op.Key
+		}
+	}
+	for _, day := range journal.Recount(old.op.Counted, op.Counted) {
+		place := op.Tool + "\x00" + day.Day
+		s.spent[place] = s.spent[place].Add(day.More).Sub(day.Less)
+	}
+	old.op = op
 }
 
 func (s *Store) register(op *journal.Operation) error {
@@ -242,7 +322,8 @@ func (s *Store) Flush(ctx context.Context) error {
 }
 
 func (s *Store) flush() {
-	if s.ride() {
+	s.rode = s.ride()
+	if s.rode {
 		s.stats.Commits++
 	}
 }

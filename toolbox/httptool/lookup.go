@@ -88,12 +88,23 @@ func (t *Tool) search(ctx context.Context, r toolbox.Request) toolbox.Sighting {
 		if failed != "" {
 			return toolbox.Sighting{Failed: failed}
 		}
+		unreadable := 0
 		for _, item := range items {
-			if m, ok := t.match(form, item, r); ok {
+			m, mine, read := t.match(form, item, r)
+			if mine {
 				s.Found = append(s.Found, m)
 			}
+			if !read {
+				unreadable++
+			}
 		}
-		if page = t.nextPage(form, a); page == "" {
+		if unreadable > 0 && unreadable == len(items) { // the field is not where it was declared: nothing was compared
+			return toolbox.Sighting{Failed: "look_up_without_match"}
+		}
+		if page, failed = t.nextPage(form, a); failed != "" {
+			return toolbox.Sighting{Failed: failed}
+		}
+		if page == "" {
 			s.AllPages = true
 			return s
 		}
@@ -121,12 +132,12 @@ func (t *Tool) items(form toolbox.LookupForm, a answer, err error) (items []any,
 		return nil, "look_up_lost"
 	case form.Items == "" && a.status == 404 && a.parsed:
 		return nil, ""
-	case a.status < 200 || a.status > 299:
+	case a.status != 200: // 202 is not ready, 206 is a part
 		return nil, fmt.Sprintf("look_up_status_%d", a.status)
 	case !a.parsed:
 		return nil, "look_up_unreadable"
 	case form.Items == "":
-		return []any{a.body}, ""
+		return objects([]any{a.body})
 	}
 	found := at(a.body, form.Items)
 	if len(found) != 1 {
@@ -136,27 +147,46 @@ func (t *Tool) items(form toolbox.LookupForm, a answer, err error) (items []any,
 	if !ok {
 		return nil, "look_up_without_list"
 	}
+	return objects(list)
+}
+
+// objects refuses a list in which anything is no object: it could be what is looked for.
+func objects(list []any) (items []any, failed string) {
+	for _, item := range list {
+		if _, ok := item.(map[string]any); !ok {
+			return nil, "look_up_unreadable"
+		}
+	}
 	return list, ""
 }
 
-func (t *Tool) nextPage(form toolbox.LookupForm, a answer) string {
+// nextPage is the next page: null or absent ends the search, and anything but a text or a number is not a page.
+func (t *Tool) nextPage(form toolbox.LookupForm, a answer) (page, failed string) {
 	if form.Next == "" {
-		return ""
+		return "", ""
 	}
-	return textAt(a.body, form.Next)
+	found := at(a.body, form.Next)
+	if len(found) == 0 || len(found) == 1 && found[0] == nil {
+		return "", ""
+	}
+	switch x := found[0].(type) {
+	case string, canonical.Number:
+		return plain(x), ""
+	}
+	return "", "look_up_next_page_unreadable"
 }
 
-// match judges one candidate.
-func (t *Tool) match(form toolbox.LookupForm, item any, r toolbox.Request) (toolbox.Match, bool) {
+// match judges one candidate. read is false when what it should be compared by is not there.
+func (t *Tool) match(form toolbox.LookupForm, item any, r toolbox.Request) (m toolbox.Match, mine, read bool) {
 	l := t.d.Facts.Lookup
-	m := toolbox.Match{By: map[string]string{"key": "key", "reference": "reference", "scan": "key", "resource_id": "key"}[l.By]}
+	m = toolbox.Match{By: map[string]string{"key": "key", "reference": "reference", "scan": "key", "resource_id": "key"}[l.By]}
 	want := any(t.wireKey(r))
 	if l.By == "reference" {
 		want = r.Number
 	}
 	if name, ok := strings.CutPrefix(form.Match.Equals, "args."); ok {
 		if want, ok = r.Args[name]; !ok {
-			return m, false
+			return m, false, true
 		}
 		m.By = "signs"
 		if form.Match.Unique {
@@ -165,18 +195,30 @@ func (t *Tool) match(form toolbox.LookupForm, item any, r toolbox.Request) (tool
 	}
 	if form.Match.Path != "" {
 		found := at(item, form.Match.Path)
-		if len(found) != 1 || !(same(found[0], want) || plain(found[0]) == plain(want)) {
-			return m, false
+		if len(found) != 1 || !scalar(found[0]) {
+			return m, false, false
+		}
+		if !same(found[0], want) && plain(found[0]) != plain(want) {
+			return m, false, true
 		}
 	}
-	m.ID = textAt(item, t.d.Facts.ExternalID)
+	m.ID = idAt(item, t.d.Facts.ExternalID)
 	m.Differs = t.differs(item, r.Args)
 	m.State = t.state(item)
 	m.Title, m.Result = summary(item), t.result(item)
 	if l.Created != "" {
 		m.Created, _ = time.Parse(time.RFC3339Nano, textAt(item, l.Created))
 	}
-	return m, true
+	return m, true, true
+}
+
+// scalar reports whether a value can be compared: null can, and is nobody's.
+func scalar(x any) bool {
+	switch x.(type) {
+	case nil, string, canonical.Number, bool:
+		return true
+	}
+	return false
 }
 
 // state maps the provider's word. Without a map, what is found is completed if the success rule's body condition says so

@@ -3,6 +3,7 @@ package httptool
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,8 +45,9 @@ func headerValues(h http.Header, name string) []any {
 }
 
 func anyOf(w toolbox.When, found []any) bool {
-	if w.Exists != nil {
-		return (len(found) > 0) == *w.Exists
+	if w.Exists != nil { // null is nothing
+		there := slices.ContainsFunc(found, func(x any) bool { return x != nil })
+		return there == *w.Exists
 	}
 	for _, x := range found {
 		if w.Equals != nil && same(x, w.Equals) {
@@ -135,6 +137,18 @@ func textAt(v any, path string) string {
 	return ""
 }
 
+// idAt is the provider's id, or nothing where it is blank or too long to be one.
+func idAt(v any, path string) string {
+	id := textAt(v, path)
+	if strings.TrimSpace(id) == "" || len(id) > maxID {
+		return ""
+	}
+	return id
+}
+
+// maxID bounds a provider's id, in bytes.
+const maxID = 1024
+
 // classify says what an answer proves (DESIGN §5): the first rule that holds, else success with its echo, else unknown.
 func (t *Tool) classify(a answer, r toolbox.Request) toolbox.Answer {
 	f := t.d.Facts
@@ -189,7 +203,7 @@ func (t *Tool) applied(out toolbox.Answer, a answer, r toolbox.Request) toolbox.
 		out.Text = "the answer differs in " + strings.Join(differs, ", ")
 		return out
 	}
-	out.ExternalID = textAt(a.body, t.d.Facts.ExternalID)
+	out.ExternalID = idAt(a.body, t.d.Facts.ExternalID)
 	if t.d.Facts.ExternalID != "" && out.ExternalID == "" {
 		out.Reason = "no_external_id"
 		return out

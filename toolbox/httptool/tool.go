@@ -104,6 +104,7 @@ func (t *Tool) Send(ctx context.Context, r toolbox.Request) toolbox.Answer {
 	if err := canonical.DecodeRecord(text, &w); err != nil {
 		return toolbox.Answer{Outcome: journal.NotSent, Reason: "request_unreadable", Text: err.Error()}
 	}
+	w.URL = t.rebased(w.URL)
 	f := filler{volatile: r.Volatile, secret: r.Secret}
 	w = f.fill(w)
 	switch {
@@ -120,6 +121,22 @@ func (t *Tool) Send(ctx context.Context, r toolbox.Request) toolbox.Answer {
 		return t.classifyRead(a)
 	}
 	return t.classify(a, r)
+}
+
+// rebased is the address of a registered request. A provider that is named by a word, as the fake inside a process is, may
+// listen elsewhere by now; any other is where it was when the request was registered.
+func (t *Tool) rebased(registered string) string {
+	here := t.d.Facts.HTTP.URL
+	if t.d.Facts.Place == "" || t.d.Facts.Place == Place(here) {
+		return registered
+	}
+	was, err := url.Parse(registered)
+	now, failed := url.Parse(reference.ReplaceAllString(here, "x"))
+	if err != nil || failed != nil {
+		return registered
+	}
+	was.Scheme, was.Host = now.Scheme, now.Host
+	return was.String()
 }
 
 // exchange makes one request on a connection of its own and reads the answer.
@@ -140,6 +157,10 @@ func (t *Tool) exchange(ctx context.Context, w wire, before func() error) (answe
 		return answer{}, g, err
 	}
 	defer res.Body.Close()
+	if res.StatusCode < 200 { // the connection was handed over: there is no answer to read, and nothing would end the reading
+		return answer{}, g, fmt.Errorf("status %d is no answer: %w", res.StatusCode, io.ErrUnexpectedEOF)
+	}
+	defer context.AfterFunc(ctx, func() { res.Body.Close() })()
 	a := answer{status: res.StatusCode, header: res.Header}
 	a.text, err = io.ReadAll(io.LimitReader(res.Body, maxBody+1))
 	if err != nil {
