@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -51,15 +52,6 @@ func New(o Options) *Agent {
 	return &Agent{o}
 }
 
-// Outcome is the end of a turn.
-type Outcome struct {
-	Task     string
-	Text     string           // the model's words
-	Receipts []toolbox.Result // what the journal holds of each operation of the turn, in the order of its calls
-	Exit     int              // from the journal, not from the text
-	Words    []string         // first words of the turn's tool answers, in order
-}
-
 // ErrSteps says that the model did not come to an end.
 var ErrSteps = errors.New("the model did not come to an end")
 
@@ -103,7 +95,7 @@ func (a *Agent) loop(ctx context.Context, l *log) (text string, err error) {
 		if err != nil {
 			return "", err
 		}
-		e := entry{Kind: "model", Text: reply.Text, Finish: reply.Finish}
+		e := entry{Kind: "model", Text: reply.Text, Finish: reply.Finish, live: reply.Calls}
 		for _, call := range reply.Calls { // recorded before a tool runs; volatile values stay out
 			call.Arguments = a.o.Toolbox.Blank(call.Name, call.Arguments)
 			e.Calls = append(e.Calls, call)
@@ -114,8 +106,11 @@ func (a *Agent) loop(ctx context.Context, l *log) (text string, err error) {
 	}
 }
 
-// modelTries bounds how often a busy model is asked.
-const modelTries = 4
+// A model that is busy, or whose answer was cut off, is asked again so often, and is not waited for longer than this.
+const (
+	modelTries   = 4
+	modelWaitMax = 5 * time.Minute
+)
 
 func (a *Agent) ask(ctx context.Context, c Conversation) (Reply, error) {
 	for try := 1; ; try++ {
@@ -125,7 +120,14 @@ func (a *Agent) ask(ctx context.Context, c Conversation) (Reply, error) {
 			return reply, err
 		}
 		wait := max(busy.After, time.Duration(try)*time.Second)
-		a.o.Progress(fmt.Sprintf("%v; asking again in %s", busy, wait))
+		if wait > modelWaitMax {
+			return Reply{}, fmt.Errorf("the model's server asks to wait %s: %w", wait, err)
+		}
+		why := "the model's answer was cut off and nothing of it was run"
+		if busy.Status != 0 {
+			why = fmt.Sprintf("the model is busy (%d)", busy.Status)
+		}
+		a.o.Progress(fmt.Sprintf("%s; asking again in %s", why, wait))
 		if err := a.o.Clock.Wait(ctx, a.o.Clock.Now().Wall.Add(wait), nil); err != nil {
 			return Reply{}, err
 		}
@@ -140,26 +142,15 @@ func (a *Agent) tools(ctx context.Context, l *log, answer entry, at int) error {
 			continue
 		}
 		a.o.Progress("calling " + call.Name)
-		r := a.call(answer, call)
-		if r.Word == "" {
-			if call.Name == checkName {
-				r = a.check(ctx, call)
-			}
+		if answer.live != nil {
+			call = answer.live[i]
 		}
-		if r.Word == "" {
-			made := toolbox.Call{
-				Tool: call.Name, Arguments: []byte(call.Arguments), Task: l.task, Turn: turn, Wait: a.o.Wait, Account: a.o.Account,
-				Position: strings.Join([]string{l.task, strconv.Itoa(at), strconv.Itoa(i)}, "/"),
-			}
-			var err error
-			if r, err = a.o.Toolbox.Call(ctx, made); err != nil {
-				return err
-			}
-			if a.o.Person != nil && (r.Waits || r.Word == toolbox.ConflictWord) {
-				if r, err = a.o.Person(ctx, made, r); err != nil {
-					return err
-				}
-			}
+		r, err := a.call(ctx, answer, toolbox.Call{
+			Tool: call.Name, Arguments: []byte(call.Arguments), Task: l.task, Turn: turn, Wait: a.o.Wait, Account: a.o.Account,
+			Position: strings.Join([]string{l.task, strconv.Itoa(at), strconv.Itoa(i)}, "/"),
+		})
+		if err != nil {
+			return err
 		}
 		e := entry{Kind: "tool", Text: r.Message, Message: at, Call: i, Number: r.Number, Word: string(r.Word), Exit: r.Word.Exit()}
 		if err := l.append(ctx, e); err != nil { // before the model sees it
@@ -170,12 +161,22 @@ func (a *Agent) tools(ctx context.Context, l *log, answer entry, at int) error {
 	return nil
 }
 
-// call refuses what cannot be a whole call: an answer that was cut off may have lost the end of its arguments.
-func (a *Agent) call(answer entry, call ToolCall) toolbox.Result {
-	if answer.Finish == "length" {
-		return toolbox.CutOff(call.Name)
+// cut are the finish reasons of answers that were cut off by their server.
+var cut = []string{"length", "max_tokens", "content_filter"}
+
+// call runs one call. What cannot be a whole one is refused: an answer that was cut off may have lost the end of its arguments.
+func (a *Agent) call(ctx context.Context, answer entry, c toolbox.Call) (toolbox.Result, error) {
+	switch {
+	case slices.Contains(cut, answer.Finish):
+		return toolbox.CutOff(c.Tool, answer.Finish), nil
+	case c.Tool == checkName:
+		return a.o.Toolbox.Check(ctx, c.Arguments), nil
 	}
-	return toolbox.Result{}
+	r, err := a.o.Toolbox.Call(ctx, c)
+	if err == nil && a.o.Person != nil && (r.Waits || r.Word == toolbox.ConflictWord) {
+		return a.o.Person(ctx, c, r)
+	}
+	return r, err
 }
 
 func (a *Agent) views() []ToolView {
@@ -184,73 +185,4 @@ func (a *Agent) views() []ToolView {
 		views = append(views, ToolView{Name: d.Name, Description: d.Description, Schema: d.ModelSchema()})
 	}
 	return append(views, ToolView{Name: checkName, Description: checkDescription, Schema: checkSchema})
-}
-
-// check_operation is the one tool of ours that the model sees: it looks, and changes nothing.
-const (
-	checkName        = "check_operation"
-	checkDescription = "Look at an operation that was not confirmed, by the number that its answer gave. It sends nothing and changes nothing."
-)
-
-var checkSchema = map[string]any{"type": "object", "additionalProperties": false, "required": []string{"number"},
-	"properties": map[string]any{"number": map[string]any{"type": "string", "description": "Operation number, such as 20260302-ABCDEFGHIJ"}}}
-
-func (a *Agent) check(ctx context.Context, call ToolCall) toolbox.Result {
-	return a.o.Toolbox.Check(ctx, []byte(call.Arguments))
-}
-
-// outcome reads the receipts of a turn from the journal.
-func (a *Agent) outcome(ctx context.Context, l *log, text string) Outcome {
-	out := Outcome{Task: l.task, Text: text}
-	_, from := l.turn()
-	seen, unfinished := map[string]bool{}, map[string]int{}
-	for _, e := range l.entries[min(from, len(l.entries)):] {
-		if e.Kind != "tool" {
-			continue
-		}
-		out.Words = append(out.Words, e.Word)
-		name := l.entries[e.Message].Calls[e.Call].Name
-		if unfinished[name] = e.Exit; e.Number == "" { // a read, or a call that was refused: the last one of a tool counts
-			continue
-		}
-		delete(unfinished, name)
-		if seen[e.Number] && e.Word != string(toolbox.ConflictWord) {
-			continue
-		}
-		seen[e.Number] = true
-		r, err := a.o.Toolbox.Show(ctx, e.Number)
-		if err != nil {
-			out.Exit = Worse(out.Exit, 6)
-			continue
-		}
-		out.Receipts = append(out.Receipts, r)
-		exit := r.Word.Exit()
-		if e.Word == string(toolbox.ConflictWord) {
-			exit = e.Exit
-		}
-		out.Exit = Worse(out.Exit, exit)
-	}
-	for _, exit := range unfinished {
-		out.Exit = Worse(out.Exit, exit)
-	}
-	return out
-}
-
-// severity orders exit codes: what a host must not overlook comes first.
-var severity = []int{0, 2, 7, 1, 5, 3, 6}
-
-// Worse is the exit code that must not be overlooked: of what is not known rather than of what failed.
-func Worse(a, b int) int {
-	rank := func(code int) int {
-		for i, c := range severity {
-			if c == code {
-				return i
-			}
-		}
-		return len(severity)
-	}
-	if rank(b) > rank(a) {
-		return b
-	}
-	return a
 }

@@ -1,9 +1,7 @@
 package agent_test
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,393 +9,214 @@ import (
 	"time"
 
 	"notwice/agent"
-	"notwice/canonical/strictyaml"
-	"notwice/fakeprovider"
-	"notwice/journal/memjournal"
-	"notwice/scenarios/demo"
 	"notwice/toolbox"
+	"notwice/toolbox/httptool"
 )
 
-// rig is an agent over a journal, whose provider and model are the fake's, both over real HTTP.
-type rig struct {
-	*testing.T
-	fake  *fakeprovider.Server
-	store *memjournal.Store
-	tools *toolbox.Toolbox
-	agent *agent.Agent
-}
-
-const short = strictyaml.Duration(100 * time.Millisecond)
-
-// begin is a process: it drops everything but the journal and the world outside.
-func (r *rig) begin(streamed bool, steps int) {
-	r.Helper()
-	var err error
-	if r.tools, err = toolbox.New(context.Background(), toolbox.Options{Journal: r.store, Clock: quickClock{toolbox.RealClock()}}); err != nil {
-		r.Fatal(err)
-	}
-	for _, name := range demo.Names() {
-		tool, err := demo.Tool(name, r.fake.URL(), "fake", nil, func(f toolbox.Facts) (toolbox.Facts, error) {
-			f.Deadline, f.Backoff = short, toolbox.BackoffFacts{First: short / 10, Max: short}
-			if f.Lookup != nil {
-				l := *f.Lookup
-				l.Visibility, l.Backoff = short/2, toolbox.BackoffFacts{First: short / 10, Max: short / 2}
-				f.Lookup = &l
-			}
-			return f, nil
-		})
-		if err == nil {
-			err = r.tools.Add(tool)
+// A killed turn goes on where it was: what the model has answered is not asked again, what a tool has told is not called again.
+func TestKilledTurnGoesOn(t *testing.T) {
+	each(t, func(t *testing.T, streamed bool) {
+		w := newWorld(t, streamed, calls("", one("create_payment", payOrder("817"), "a"), one("create_payment", payOrder("818"), "b")), call("create_payment", payOrder("819")), say("All paid."))
+		w.life.nth = slices.Index(pointsOf(t, streamed), "after send") + 1
+		if _, err := w.agent().Turn(t.Context(), "t", "pay three"); err == nil {
+			t.Fatal("the process was not killed")
 		}
-		if err != nil {
-			r.Fatal(err)
+		w.effects(1, "817")
+		w.begin()
+		w.clock.advance(time.Minute)
+		w.wait = 10 * time.Minute
+		w.want(w.turn("t", ""), already, done, done)
+		w.effects(3, "817", "818", "819")
+		if n := w.fake.Core().Requests().Model; n != 3 {
+			t.Errorf("the model was asked %d times", n)
 		}
-	}
-	model := agent.NewOpenAI(r.fake.URL()+"/v1", "none", "scripted", &http.Client{Transport: &http.Transport{DisableKeepAlives: true}})
-	if streamed {
-		model = model.Streamed(nil)
-	}
-	r.agent = agent.New(agent.Options{Toolbox: r.tools, Model: model, Transcript: r.store, Clock: quickClock{toolbox.RealClock()}, Wait: time.Second, MaxSteps: steps})
-}
-
-// quickClock does not wait for a busy model.
-type quickClock struct{ toolbox.Clock }
-
-func (c quickClock) Wait(ctx context.Context, until time.Time, done <-chan struct{}) error {
-	if done == nil && time.Until(until) > 500*time.Millisecond {
-		return ctx.Err()
-	}
-	return c.Clock.Wait(ctx, until, done)
-}
-
-func newRig(t *testing.T, streamed bool) *rig {
-	t.Helper()
-	fake, err := fakeprovider.Start(fakeprovider.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &rig{T: t, fake: fake, store: memjournal.New()}
-	r.begin(streamed, 0)
-	t.Cleanup(func() {
-		r.tools.Drain(context.Background())
-		fake.Close()
+		if out := w.turn("t", "pay three"); out.Text != "All paid." || len(out.Receipts) != 3 {
+			t.Errorf("%+v", out)
+		}
 	})
-	return r
 }
 
-func (r *rig) script(text string) {
-	r.Helper()
-	s, err := fakeprovider.ParseScript([]byte(text))
-	if err != nil {
-		r.Fatal(err)
-	}
-	r.fake.SetScript(s)
+func pointsOf(t *testing.T, streamed bool) []string {
+	w := newWorld(t, streamed, call("create_payment", pay), say("Paid."))
+	w.turn("t", "pay")
+	return w.life.passed
 }
 
-func (r *rig) turn(task, message string) (agent.Outcome, error) {
-	return r.agent.Turn(context.Background(), task, message)
-}
-
-func (r *rig) effects() int {
-	r.Helper()
-	made, err := r.fake.Core().Effects(time.Now())
-	if err != nil {
-		r.Fatal(err)
-	}
-	return len(made)
-}
-
-func (r *rig) want(out agent.Outcome, effects int, words ...string) {
-	r.Helper()
-	if got := r.effects(); got != effects {
-		r.Errorf("%d effects, want %d", got, effects)
-	}
-	if !slices.Equal(out.Words, words) {
-		r.Errorf("words %q, want %q", out.Words, words)
+func TestNothingToGoOnWith(t *testing.T) {
+	w := newWorld(t, false, say("Hello."))
+	if _, err := w.agent().Turn(t.Context(), "nobody", ""); err == nil {
+		t.Error("went on")
 	}
 }
 
-const (
-	pay   = `{"tool":"create_payment","args":{"order_id":"817","amount_minor":490000,"currency":"RUB"}`
-	done  = "DONE"
-	again = "ALREADY DONE"
-	wrong = "INVALID CALL"
-)
-
-func ticket(title, id string) string {
-	return fmt.Sprintf(`{"tool":"create_ticket","args":{"project":"OPS","title":%q},"id":%q}`, title, id)
+func TestModelWithoutEnd(t *testing.T) {
+	w := newWorld(t, false)
+	w.asked(call("create_payment", pay), call("create_payment", pay), call("create_payment", pay), say("At last."))
+	w.options.MaxSteps = 2
+	out, err := w.agent().Turn(t.Context(), "t", "pay")
+	if !errors.Is(err, agent.ErrSteps) || len(out.Receipts) != 1 || out.Receipts[0].Status != "succeeded" {
+		t.Errorf("%+v, %v", out, err)
+	}
+	w.effects(1, "817")
+	w.want(w.turn("t", ""), done, already, already) // going on with it gives it as many steps again
 }
 
-// What models and their servers do to calls (kinds C and D of the reported cases), streamed and not: how many effects follow.
-func TestCallsOfOneAnswer(t *testing.T) {
-	nine := make([]string, 9)
-	for i := range nine {
-		nine[i] = fmt.Sprintf(`%s,"id":"c%d"}`, pay, i+1)
-	}
-	three := strings.Join([]string{ticket("A", "t1"), ticket("B", "t2"), ticket("C", "t3")}, ",")
-	two := pay + `,"id":"a"},` + strings.Replace(pay, "817", "818", 1) + `,"id":"b"}`
-	glued := `{"order_id":"817","amount_minor":490000,"currency":"RUB"}{"order_id":"818","amount_minor":120000,"currency":"RUB"}`
-	raw := func(args string) string { return fmt.Sprintf(`{"tool":"create_payment","raw":%q,"id":"c1"}`, args) }
-	for name, c := range map[string]struct {
-		answer  string
-		effects int
-		words   []string
-	}{
-		"case-023 nine equal calls":          {`"calls":[` + strings.Join(nine, ",") + `]`, 1, append([]string{done}, slices.Repeat([]string{again}, 8)...)},
-		"case-025 three calls at once":       {`"calls":[` + three + `]`, 3, []string{done, done, done}},
-		"case-027 equal ids":                 {`"shape":["equal_ids"],"calls":[` + three + `]`, 3, []string{done, done, done}},
-		"case-027 empty ids":                 {`"shape":["empty_ids"],"calls":[` + three + `]`, 3, []string{done, done, done}},
-		"case-029 a call twice":              {`"shape":["twice"],"calls":[` + pay + `,"id":"c1"}]`, 1, []string{done}},
-		"case-031 snapshots":                 {`"shape":["snapshots"],"calls":[` + three + `]`, 3, []string{done, done, done}},
-		"case-032 a preview and a call":      {`"calls":[` + pay + `,"id":"p1"},` + pay + `,"id":"p2"}]`, 1, []string{done, again}},
-		"case-033 every index is 0":          {`"shape":["same_index"],"calls":[` + two + `]`, 2, []string{done, done}},
-		"case-033 no index":                  {`"shape":["no_index"],"calls":[` + two + `]`, 2, []string{done, done}},
-		"case-034 glued arguments":           {`"calls":[` + raw(glued) + `]`, 0, []string{wrong}},
-		"case-038 cut arguments":             {`"calls":[` + raw(`{"order_id":"817","currency":"RUB","amount_minor":4900`) + `]`, 0, []string{wrong}},
-		"case-038 cut at the length":         {`"shape":["finish_length"],"calls":[` + pay + `,"id":"c1"}]`, 0, []string{wrong}},
-		"case-039 finish stop":               {`"shape":["finish_stop"],"calls":[` + pay + `,"id":"c1"}]`, 1, []string{done}},
-		"case-040 empty arguments":           {`"calls":[` + raw("") + `]`, 0, []string{wrong}},
-		"case-040 null arguments":            {`"calls":[` + raw("null") + `]`, 0, []string{wrong}},
-		"case-042 ids and names wiped later": {`"calls":[` + three + `]`, 3, []string{done, done, done}},
-		"case-043 double-encoded":            {`"calls":[` + raw(`"{\"order_id\":\"817\",\"amount_minor\":490000,\"currency\":\"RUB\"}"`) + `]`, 0, []string{wrong}},
-		"an unknown tool":                    {`"calls":[{"tool":"approve","args":{"order_id":"817"},"id":"c1"}]`, 0, []string{wrong}},
-		"a key of the model's":               {`"calls":[{"tool":"create_payment","args":{"order_id":"817","amount_minor":1,"currency":"RUB","idempotency_key":"k"},"id":"c1"}]`, 0, []string{wrong}},
+// A model that runs into its token limit is told that its calls did not run, and may make them again.
+func TestCutAtTheLimit(t *testing.T) {
+	each(t, func(t *testing.T, streamed bool) {
+		w := newWorld(t, streamed, calls("finish_length", one("create_payment", payOrder("817"), ""), one("create_payment", `{"order_id":"81`, "")), call("create_payment", pay), say("Paid."))
+		w.want(w.turn("t", "pay"), invalid, invalid, done)
+		w.effects(1, "817")
+		if told := w.told(); !strings.Contains(told[0], "cut off (length)") {
+			t.Errorf("%q", told)
+		}
+	})
+}
+
+func TestCallsThatAreRefused(t *testing.T) {
+	for _, c := range []told{
+		{name: "a tool that does not exist", answers: []string{call("refund_payment", pay)}, words: []toolbox.Word{invalid}, says: `no tool "refund_payment"`},
+		{name: "a key of the model's own", answers: []string{call("create_payment", strings.Replace(pay, "{", `{"idempotency_key":"k-1",`, 1))}, words: []toolbox.Word{invalid}, says: "not for the caller to give"},
+		{name: "an approval of the model's own", answers: []string{call("create_payment", strings.Replace(pay, "{", `{"approved":true,`, 1))}, words: []toolbox.Word{invalid}, says: "only a person approves"},
+		{name: "a state of the model's own", answers: []string{call("create_payment", strings.Replace(pay, "{", `{"operation_state":"failed_final",`, 1))}, words: []toolbox.Word{invalid}, says: "not for the caller to give"},
+		{name: "a field that nobody knows", answers: []string{call("create_payment", strings.Replace(pay, "{", `{"colour":"blue",`, 1))}, words: []toolbox.Word{invalid}, says: "colour"},
+		{name: "the refusal ends nothing", answers: []string{call("create_payment", `{"order_id":817}`), call("create_payment", pay)}, words: []toolbox.Word{invalid, done}, writes: 1, effects: []string{"817"}},
 	} {
-		for _, streamed := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, streamed %v", name, streamed), func(t *testing.T) {
-				t.Parallel()
-				r := newRig(t, streamed)
-				r.script(`{"answers":[{` + c.answer + `},{"say":"That is all."}]}`)
-				out, err := r.turn("t", "do it")
-				if err != nil {
-					t.Fatal(err)
-				}
-				r.want(out, c.effects, c.words...)
-				if out.Text != "That is all." {
-					t.Errorf("the model's words are %q", out.Text)
-				}
-			})
+		c.run(t)
+	}
+}
+
+func TestModelSeesNoKeyAndNoVolatileField(t *testing.T) {
+	w := newWorld(t, false, say("Hello."))
+	w.turn("t", "hello")
+	shown := string(w.fake.Core().ModelRequests()[0])
+	for _, word := range []string{"device", "key", "approv", "volatile", "x-", "${"} {
+		if strings.Contains(shown[strings.Index(shown, `"tools"`):], word) {
+			t.Errorf("the tools that the model sees hold %q: %s", word, shown)
 		}
 	}
 }
 
-// An answer that breaks off runs nothing, and is asked for again, a few times (case 36).
-func TestCase036AnswerBreaksOff(t *testing.T) {
-	for _, streamed := range []bool{false, true} {
-		r := newRig(t, streamed)
-		cut := `{"break":"mid_stream","call":` + pay + `}}`
-		r.script(`{"order":"asked","answers":[` + cut + `,` + cut + `,{"call":` + pay + `}},{"say":"Paid."}]}`)
-		out, err := r.turn("t", "pay")
+// header notes what a header of each request held.
+type header struct {
+	http.RoundTripper
+	name string
+	got  *[]string
+}
+
+func (h header) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodPost {
+		*h.got = append(*h.got, r.Header.Get(h.name))
+	}
+	return h.RoundTripper.RoundTrip(r)
+}
+
+// A volatile value goes to the provider with the call that brings it, and into no record.
+func TestVolatileValuesAreNotRecorded(t *testing.T) {
+	each(t, func(t *testing.T, streamed bool) {
+		w := newWorld(t, streamed, call("create_payment", strings.Replace(pay, "{", `{"device":"d-4711",`, 1)), say("Paid."))
+		var devices []string
+		w.onSend = header{httptool.NewTransport(), "X-Device", &devices}
+		w.begin()
+		w.want(w.turn("t", "pay"), done)
+		w.effects(1, "817")
+		if !slices.Equal(devices, []string{"d-4711"}) {
+			t.Errorf("the provider saw %q", devices)
+		}
+		entries, err := w.journal.Entries(t.Context(), "t")
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.want(out, 1, done)
-		r.script(`{"order":"asked","answers":[` + strings.Join(slices.Repeat([]string{cut}, 9), ",") + `]}`)
-		if _, err := r.turn("t2", "pay"); !errors.Is(err, agent.ErrModel) {
-			t.Errorf("streamed %v: error %v", streamed, err)
-		}
-		if got := r.effects(); got != 1 {
-			t.Errorf("streamed %v: %d effects", streamed, got)
-		}
-		for _, how := range []string{`"empty"`, `"html"`, `{"status":500}`} {
-			r.script(`{"answers":[{"break":` + how + `}]}`)
-			if _, err := r.turn("t-"+how, "pay"); !errors.Is(err, agent.ErrModel) {
-				t.Errorf("streamed %v, %s: error %v", streamed, how, err)
+		for _, e := range entries {
+			if strings.Contains(string(e), "4711") {
+				t.Errorf("recorded: %s", e)
 			}
 		}
-	}
-}
-
-// A busy model is asked again, as long as it asks to wait.
-func TestBusyModel(t *testing.T) {
-	r := newRig(t, false)
-	r.script(`{"order":"asked","answers":[{"break":{"status":429,"retry_after":"7s"}},{"break":{"status":503}},{"say":"Here I am."}]}`)
-	out, err := r.turn("t", "hello")
-	if err != nil || out.Text != "Here I am." || out.Exit != 0 {
-		t.Errorf("%+v %v", out, err)
-	}
-}
-
-// The same id in four answers is four calls (case 27).
-func TestCase027OneIDForEver(t *testing.T) {
-	r := newRig(t, false)
-	var answers []string
-	for i := range 4 {
-		answers = append(answers, fmt.Sprintf(`{"call":%s}`, ticket(fmt.Sprint("T", i+1), "Z")))
-	}
-	r.script(`{"answers":[` + strings.Join(answers, ",") + `,{"say":"Four."}]}`)
-	out, err := r.turn("t", "four tickets")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.want(out, 4, done, done, done, done)
-}
-
-// A host re-runs the whole task: the same message is the same turn, whatever ids and words the model uses now.
-func TestHostRunsTheTaskAgain(t *testing.T) {
-	r := newRig(t, false)
-	mail := `{"tool":"send_email","args":{"to":"ada@example.test","subject":"Order 817","body":"Thank you."},"id":"c%d"}`
-	r.script(`{"answers":[{"calls":[` + fmt.Sprintf(mail, 1) + `]},{"say":"Sent."}]}`)
-	first, err := r.turn("t", "mail ada")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.want(first, 1, done)
-	for range 2 {
-		r.begin(false, 0)
-		out, err := r.turn("t", "mail ada")
-		if err != nil {
-			t.Fatal(err)
+		if asked := w.fake.Core().ModelRequests(); strings.Contains(string(asked[1]), "4711") {
+			t.Errorf("shown again: %s", asked[1])
 		}
-		r.want(out, 1, done) // the recorded turn, told again
-	}
-	r.script(`{"answers":[{"say":"-"},{"say":"-"},{"calls":[` + fmt.Sprintf(mail, 9) + `]},{"say":"Sent another."}]}`)
-	out, err := r.turn("t", "and once more, please")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.want(out, 2, done) // another message of the person is another turn
+	})
 }
 
-// dying ends the process at the n-th use of the transcript or the toolbox's journal.
-type dying struct {
-	*memjournal.Store
-	left *int
-}
-
-var errDied = errors.New("the process died")
-
-func (d dying) Append(ctx context.Context, task string, n int, entry []byte) (bool, error) {
-	if *d.left--; *d.left < 0 {
-		return false, errDied
+// A turn that was killed has the call, but not its volatile value: it does not send without it, and a call that brings it goes on.
+func TestResumedWithoutItsVolatileValue(t *testing.T) {
+	w := newWorld(t, true, call("create_payment", strings.Replace(pay, "{", `{"device":"d-4711",`, 1)), say("Not sent."),
+		call("create_payment", strings.Replace(pay, "{", `{"device":"d-4712",`, 1)), say("Paid."))
+	w.life.nth = slices.Index(pointsOf(t, true), "before send") + 1
+	if _, err := w.agent().Turn(t.Context(), "t", "pay"); err == nil {
+		t.Fatal("the process was not killed")
 	}
-	return d.Store.Append(ctx, task, n, entry)
+	w.begin()
+	w.clock.advance(time.Minute)
+	w.wait = 10 * time.Second
+	w.want(w.turn("t", "pay"), toolbox.NotSent)
+	w.effects(0)
+	w.want(w.turn("t", "now?"), done)
+	w.effects(1, "817")
 }
 
-// A task that is killed at any write of its transcript goes on where it was, also a day later: one payment, one mail.
-func TestCase017KilledAtEveryEntry(t *testing.T) {
-	const answers = `{"answers":[{"calls":[` + pay + `,"id":"c1"},{"tool":"send_email","args":{"to":"ada@example.test","subject":"Paid","body":"Thank you."},"id":"c2"}]},{"say":"Paid and told."}]}`
-	for at := 0; ; at++ {
-		r := newRig(t, false)
-		r.script(answers)
-		left := at
-		model := agent.NewOpenAI(r.fake.URL()+"/v1", "none", "scripted", nil)
-		dies := agent.New(agent.Options{Toolbox: r.tools, Model: model, Transcript: dying{r.store, &left}, Clock: toolbox.RealClock(), Wait: time.Second})
-		_, err := dies.Turn(context.Background(), "t", "pay and tell")
-		if err == nil {
-			if at < 5 {
-				t.Errorf("a turn has only %d entries", at)
+// Whatever the model says, the receipt and the exit code are the journal's, as it is when the turn ends.
+func TestReceiptsComeFromTheJournal(t *testing.T) {
+	for _, c := range []struct {
+		name, fault string
+		answers     []string
+		exit        int
+		statuses    []string
+	}{
+		{"it says that it paid, and nothing left", `{"on":"payments.create","do":"refuse"}`, []string{call("create_payment", pay), say("Paid.")}, 7, []string{"pending"}},
+		{"it says that it paid, and was rejected", `{"on":"payments.create","do":"reject"}`, []string{call("create_payment", pay), say("Paid.")}, 1, []string{"failed_final"}},
+		{"it says that it paid, and nobody knows", lost("payments.create"), []string{call("create_payment", pay), say("Paid.")}, 3, []string{"unknown"}},
+		{"it says that it failed, and paid", "", []string{call("create_payment", pay), say("That failed, sorry.")}, 0, []string{"succeeded"}},
+		{"it says that it paid, and called nothing", "", []string{say("Paid.")}, 0, nil},
+		{"one of two is not known", lost("payments.create"), []string{call("create_payment", payOrder("817")), call("create_payment", payOrder("818")), say("Paid.")}, 3, []string{"unknown", "succeeded"}},
+		{"a conflict outlasts a success", "", []string{call("create_payment", pay), call("create_payment", strings.Replace(pay, "49", "48", 1)), say("Paid.")}, 5, []string{"succeeded", "succeeded"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, false, c.answers...)
+			if c.fault != "" && !strings.Contains(c.fault, `"refuse"`) {
+				w.arm(`[` + c.fault + `]`)
 			}
-			return
-		}
-		if !errors.Is(err, errDied) {
-			t.Fatal(err)
-		}
-		r.begin(false, 0)
-		out, err := r.turn("t", "pay and tell")
-		if err != nil {
-			t.Fatalf("killed at entry %d: %v", at, err)
-		}
-		if got := r.effects(); got != 2 || out.Text != "Paid and told." || out.Exit != 0 {
-			t.Errorf("killed at entry %d: %d effects, %+v", at, got, out)
-		}
-	}
-}
-
-// Two processes go on with one task: one wins, the other stops before it does anything.
-func TestTwoProcessesOneTask(t *testing.T) {
-	r := newRig(t, false)
-	r.script(`{"answers":[{"wait":"50ms","call":` + pay + `}},{"say":"Paid."}]}`)
-	first := r.agent
-	r.begin(false, 0)
-	errs := make(chan error, 2)
-	for _, a := range []*agent.Agent{first, r.agent} {
-		go func() {
-			_, err := a.Turn(context.Background(), "t", "pay 817")
-			errs <- err
-		}()
-	}
-	var taken, fine int
-	for range 2 {
-		switch err := <-errs; {
-		case err == nil:
-			fine++
-		case errors.Is(err, agent.ErrTaken):
-			taken++
-		default:
-			t.Error(err)
-		}
-	}
-	if fine != 1 || taken != 1 || r.effects() != 1 {
-		t.Errorf("%d went on, %d stopped, %d effects", fine, taken, r.effects())
-	}
-}
-
-// The loop is bounded, and what was done stands in the receipt.
-func TestEndlessModel(t *testing.T) {
-	r := newRig(t, false)
-	r.begin(false, 3)
-	r.script(`{"answers":[` + strings.Join(slices.Repeat([]string{`{"call":` + pay + `}}`}, 10), ",") + `]}`)
-	out, err := r.turn("t", "pay")
-	if !errors.Is(err, agent.ErrSteps) || len(out.Receipts) != 1 || out.Receipts[0].Word != toolbox.AlreadyDone && out.Receipts[0].Word != toolbox.Done {
-		t.Errorf("%+v %v", out, err)
-	}
-	r.want(out, 1, done, again, again)
-}
-
-// The receipt and the exit code come from the journal, whatever the model says; volatile values are not in the transcript.
-func TestReceiptAndTranscript(t *testing.T) {
-	r := newRig(t, false)
-	faults, err := fakeprovider.ParseFaults([]byte(`{"on":"payments.create","do":"reject","status":422,"code":"card_declined"}`))
-	if err == nil {
-		err = r.fake.Arm(faults...)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.script(`{"answers":[{"call":` + strings.TrimSuffix(pay, "}") + `,"device":"MARKER-tok"}}},{"say":"It is paid, everything is fine."}]}`)
-	out, err := r.turn("t", "pay")
-	if err != nil || out.Exit != 1 || len(out.Receipts) != 1 || out.Receipts[0].Word != toolbox.Rejected {
-		t.Errorf("%+v %v", out, err)
-	}
-	entries, err := r.store.Entries(context.Background(), "t")
-	if err != nil || len(entries) != 4 {
-		t.Fatalf("%d entries, %v", len(entries), err)
-	}
-	for _, e := range entries {
-		if strings.Contains(string(e), "MARKER") {
-			t.Errorf("a volatile value stands in the transcript: %s", e)
-		}
-	}
-}
-
-// A person decides within the turn: what the model is told is what came of it.
-func TestPersonIsAskedWithinTheTurn(t *testing.T) {
-	r := newRig(t, false)
-	r.script(`{"answers":[{"call":` + pay + `}},{"call":` + strings.Replace(pay, "490000", "480000", 1) + `}},{"say":"Twice."}]}`)
-	asked := 0
-	model := agent.NewOpenAI(r.fake.URL()+"/v1", "none", "scripted", nil)
-	a := agent.New(agent.Options{Toolbox: r.tools, Model: model, Transcript: r.store, Clock: toolbox.RealClock(), Wait: time.Second,
-		Person: func(ctx context.Context, c toolbox.Call, res toolbox.Result) (toolbox.Result, error) {
-			asked++
-			if res.Word != toolbox.ConflictWord {
-				t.Errorf("asked about %s", res.Word)
+			if strings.Contains(c.fault, `"refuse"`) {
+				w.onSend = refusing{func() {}}
+				w.begin()
 			}
-			op, err := r.tools.Find(ctx, res.Key)
-			if err == nil {
-				_, err = r.tools.Rule(ctx, op.Key, toolbox.Ruling{Decision: "again", By: "anna"})
+			out := w.turn("t", "pay")
+			var statuses []string
+			for _, r := range out.Receipts {
+				statuses = append(statuses, r.Status)
 			}
-			if err != nil {
-				return res, err
+			if out.Exit != c.exit || !slices.Equal(statuses, c.statuses) {
+				t.Errorf("exit %d, %q: %+v", out.Exit, statuses, out)
 			}
-			return r.tools.Call(ctx, c)
-		}})
-	out, err := a.Turn(context.Background(), "t", "pay twice")
-	if err != nil {
-		t.Fatal(err)
+		})
 	}
-	r.want(out, 2, done, done)
-	if asked != 1 {
-		t.Errorf("asked %d times", asked)
+}
+
+// refusing is a network in which nobody listens where the provider should; the model still can be reached.
+type refusing struct{ tried func() }
+
+func (r refusing) RoundTrip(req *http.Request) (*http.Response, error) {
+	r.tried()
+	elsewhere := req.Clone(req.Context())
+	elsewhere.URL.Host = "127.0.0.1:1"
+	return httptool.NewTransport().RoundTrip(elsewhere)
+}
+
+// The patience of a call is for all its tries together.
+func TestPatienceEnds(t *testing.T) {
+	w := newWorld(t, false, call("create_payment", pay), say("Not sent."))
+	w.wait = 10 * time.Minute
+	tries := 0
+	w.onSend = refusing{func() {
+		if tries++; tries == 100 {
+			w.life.kill()
+		}
+	}}
+	w.begin()
+	began := w.clock.Now().Wall
+	out, err := w.agent().Turn(t.Context(), "t", "pay")
+	if took := w.clock.Now().Wall.Sub(began); err != nil || took > 15*time.Minute {
+		t.Errorf("%d tries in %s: %v", tries, took, err)
 	}
+	w.want(out, toolbox.NotSent)
 }

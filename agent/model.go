@@ -47,9 +47,9 @@ type Reply struct {
 	Finish string // stop, tool_calls, length, …
 }
 
-// BusyError says that asking again is worth it: the model's server asks to wait (429 or 5xx), or its answer broke off.
+// BusyError says that asking again is worth a try: the server asks to wait, or its answer was cut off and nothing of it ran.
 type BusyError struct {
-	Status int           // 0: the answer broke off
+	Status int           // 429 or 5xx; 0: the answer was cut off
 	After  time.Duration // 0: it did not say
 	Err    error
 }

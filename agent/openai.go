@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
+	"syscall"
 	"time"
 
 	openai "github.com/sashabaranov/go-openai"
@@ -18,7 +18,7 @@ type OpenAI struct {
 	client   *openai.Client
 	name     string
 	streamed bool
-	text     func(piece string)
+	said     func(text string)
 }
 
 // NewOpenAI speaks to baseURL, such as http://127.0.0.1:11434/v1. client nil is http.DefaultClient.
@@ -28,38 +28,25 @@ func NewOpenAI(baseURL, key, name string, client *http.Client) *OpenAI {
 	if client == nil {
 		client = http.DefaultClient
 	}
-	config.HTTPClient = patient{client}
+	config.HTTPClient = listener{client}
 	return &OpenAI{client: openai.NewClientWithConfig(config), name: name}
 }
 
-// Streamed returns a model that asks for its answers in pieces. text, where not nil, is given the words as they come; calls run
-// only once the whole answer is there.
-func (m *OpenAI) Streamed(text func(piece string)) *OpenAI {
-	s := *m
-	s.streamed, s.text = true, text
-	return &s
-}
-
-// patient notes how long a server asks to wait, which the library does not tell.
-type patient struct{ *http.Client }
-
-type waitKey struct{}
-
-func (p patient) Do(req *http.Request) (*http.Response, error) {
-	res, err := p.Client.Do(req)
-	if wait, ok := req.Context().Value(waitKey{}).(*time.Duration); ok && err == nil {
-		if seconds, bad := strconv.Atoi(res.Header.Get("Retry-After")); bad == nil && seconds > 0 {
-			*wait = min(time.Duration(seconds)*time.Second, maxModelWait)
-		}
-	}
-	return res, err
-}
-
-// maxModelWait bounds what a server may ask for.
-const maxModelWait = 5 * time.Minute
-
 // Ask implements Model.
 func (m *OpenAI) Ask(ctx context.Context, c Conversation) (Reply, error) {
+	ask := m.whole
+	if m.streamed {
+		ask = m.stream
+	}
+	after := new(time.Duration)
+	reply, err := ask(context.WithValue(ctx, afterKey{}, after), m.request(c))
+	if err != nil {
+		return Reply{}, modelError(err, *after)
+	}
+	return reply, nil
+}
+
+func (m *OpenAI) request(c Conversation) openai.ChatCompletionRequest {
 	req := openai.ChatCompletionRequest{Model: m.name}
 	if c.System != "" {
 		req.Messages = append(req.Messages, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: c.System})
@@ -70,20 +57,18 @@ func (m *OpenAI) Ask(ctx context.Context, c Conversation) (Reply, error) {
 	for _, t := range c.Tools {
 		req.Tools = append(req.Tools, openai.Tool{Type: openai.ToolTypeFunction, Function: &openai.FunctionDefinition{Name: t.Name, Description: t.Description, Parameters: t.Schema}})
 	}
-	var wait time.Duration
-	ctx = context.WithValue(ctx, waitKey{}, &wait)
-	ask := m.whole
-	if m.streamed {
-		ask = m.stream
-	}
-	reply, err := ask(ctx, req)
-	if err != nil {
-		return Reply{}, modelError(err, wait)
-	}
-	return reply, nil
+	return req
 }
 
-// whole asks for the answer at once.
+func wireMessage(msg Message) openai.ChatCompletionMessage {
+	out := openai.ChatCompletionMessage{Role: msg.Role, Content: msg.Text, ToolCallID: msg.CallID}
+	for _, call := range msg.Calls {
+		out.ToolCalls = append(out.ToolCalls, openai.ToolCall{ID: call.ID, Type: openai.ToolTypeFunction, Function: openai.FunctionCall{Name: call.Name, Arguments: call.Arguments}})
+	}
+	return out
+}
+
+// whole asks for the answer in one piece.
 func (m *OpenAI) whole(ctx context.Context, req openai.ChatCompletionRequest) (Reply, error) {
 	res, err := m.client.CreateChatCompletion(ctx, req)
 	if err != nil {
@@ -98,39 +83,64 @@ func (m *OpenAI) whole(ctx context.Context, req openai.ChatCompletionRequest) (R
 		reply.Text = choice.Message.Refusal
 	}
 	for _, call := range choice.Message.ToolCalls {
-		made := ToolCall{ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments}
-		if made.ID == "" || !slices.Contains(reply.Calls, made) { // the very same block twice is one call
-			reply.Calls = append(reply.Calls, made)
-		}
+		reply.Calls = append(reply.Calls, ToolCall{ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments})
 	}
+	reply.Calls = once(reply.Calls)
 	return reply, nil
 }
 
-func wireMessage(msg Message) openai.ChatCompletionMessage {
-	out := openai.ChatCompletionMessage{Role: msg.Role, Content: msg.Text, ToolCallID: msg.CallID}
-	for _, call := range msg.Calls {
-		out.ToolCalls = append(out.ToolCalls, openai.ToolCall{ID: call.ID, Type: openai.ToolTypeFunction, Function: openai.FunctionCall{Name: call.Name, Arguments: call.Arguments}})
-	}
-	return out
-}
-
-// modelError tells what may be tried again from what may not. The library has three shapes of errors.
-func modelError(err error, wait time.Duration) error {
+// modelError tells what may be asked again from what may not. The library has three shapes of errors; an answer that ended
+// too early was never whole, so nothing of it has run and asking again is harmless.
+func modelError(err error, after time.Duration) error {
+	wrapped := fmt.Errorf("%w: %w", ErrModel, err)
 	status := 0
 	var api *openai.APIError
 	var request *openai.RequestError
 	switch {
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, errCut):
+		return &BusyError{Err: wrapped}
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+		return &BusyError{Err: fmt.Errorf("%w: %w (%w)", ErrModel, errCut, err)}
 	case errors.As(err, &api):
 		status = api.HTTPStatusCode
 	case errors.As(err, &request):
 		status = request.HTTPStatusCode
-	case errors.Is(err, context.Canceled):
-		return err
 	}
-	wrapped := fmt.Errorf("%w: %w", ErrModel, err)
-	busy := []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
-	if slices.Contains(busy, status) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return &BusyError{Status: status, After: wait, Err: wrapped}
+	if status == http.StatusTooManyRequests || status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout {
+		return &BusyError{Status: status, After: after, Err: wrapped}
 	}
 	return wrapped
+}
+
+// listener hears how long a busy server asks to wait: the library's errors do not say.
+type listener struct{ client *http.Client }
+
+type afterKey struct{}
+
+func (l listener) Do(req *http.Request) (*http.Response, error) {
+	res, err := l.client.Do(req)
+	if after, ok := req.Context().Value(afterKey{}).(*time.Duration); ok && err == nil {
+		*after = retryAfter(res.Header)
+	}
+	return res, err
+}
+
+// retryAfter reads both forms of Retry-After (RFC 9110 §10.2.3). A date is counted from the server's own Date, so that
+// neither clock needs to be right.
+func retryAfter(h http.Header) time.Duration {
+	text := h.Get("Retry-After")
+	if seconds, err := strconv.Atoi(text); err == nil {
+		return time.Duration(max(0, min(seconds, 1<<30))) * time.Second
+	}
+	until, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	now, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		return 0
+	}
+	return max(0, until.Sub(now))
 }

@@ -26,6 +26,8 @@ type entry struct {
 	Number  string     `json:"number,omitempty"`  // tool: operation number, for the receipt
 	Word    string     `json:"word,omitempty"`    // tool
 	Exit    int        `json:"exit,omitempty"`    // tool
+
+	live []ToolCall // model: the calls with their volatile values, which no record keeps; nil once the process has ended
 }
 
 // log is a task's transcript in memory, in step with the store.

@@ -87,7 +87,11 @@ func told(calls []toolCall) (list []string) {
 		if c.ID != nil {
 			id = *c.ID
 		}
-		list = append(list, index+" "+id+" "+c.Function.Name+c.Function.Arguments)
+		name := ""
+		if c.Function.Name != nil {
+			name = *c.Function.Name
+		}
+		list = append(list, index+" "+id+" "+name+c.Function.Arguments)
 	}
 	return list
 }
@@ -103,17 +107,28 @@ func TestModelShapes(t *testing.T) {
 		"": {
 			[]string{"- call_1_1 " + f, "- own " + g},
 			[]string{"0 call_1_1 f", `0 + {"a"`, "0 + :1}", "1 own g", `1 + {"`, "1 + b"}, "tool_calls"},
-		"same_index":    {nil, []string{"0 call_1_1 " + f, "0 own " + g}, "tool_calls"},
-		"no_index":      {nil, []string{"- call_1_1 " + f, "- own " + g}, "tool_calls"},
-		"empty_ids":     {[]string{"-  " + f, "-  " + g}, []string{"0  f", `0 + {"a"`, "0 + :1}", "1  g", `1 + {"`, "1 + b"}, "tool_calls"},
-		"equal_ids":     {[]string{"- call_1_1 " + f, "- call_1_1 " + g}, nil, "tool_calls"},
-		"snapshots":     {nil, []string{"0 call_1_1 " + f, "0 call_1_1 " + f, "1 own " + g}, "tool_calls"},
-		"twice":         {[]string{"- call_1_1 " + f, "- own " + g, "- call_1_1 " + f, "- own " + g}, []string{"0 call_1_1 " + f, "1 own " + g, "0 call_1_1 " + f, "1 own " + g}, "tool_calls"},
-		"finish_stop":   {nil, nil, "stop"},
-		"finish_length": {nil, nil, "length"},
+		"same_index":          {nil, []string{"0 call_1_1 " + f, "0 own " + g}, "tool_calls"},
+		"no_index":            {nil, []string{"- call_1_1 " + f, "- own " + g}, "tool_calls"},
+		"empty_ids":           {[]string{"-  " + f, "-  " + g}, []string{"0  f", `0 + {"a"`, "0 + :1}", "1  g", `1 + {"`, "1 + b"}, "tool_calls"},
+		"equal_ids":           {[]string{"- call_1_1 " + f, "- call_1_1 " + g}, nil, "tool_calls"},
+		"snapshots":           {nil, []string{"0 call_1_1 " + f, "0 call_1_1 " + f, "1 own " + g}, "tool_calls"},
+		"twice":               {[]string{"- call_1_1 " + f, "- own " + g, "- call_1_1 " + f, "- own " + g}, []string{"0 call_1_1 " + f, "1 own " + g, "0 call_1_1 " + f, "1 own " + g}, "tool_calls"},
+		"blank_later":         {nil, []string{"0 call_1_1 f", `0  {"a"`, "0  :1}", "1 own g", `1  {"`, "1  b"}, "tool_calls"},
+		"null_later":          {nil, []string{"0 call_1_1 f", `0 null null{"a"`, "0 null null:1}", "1 own g", `1 null null{"`, "1 null nullb"}, "tool_calls"},
+		"empty_pieces":        {nil, []string{"0 + ", "0 call_1_1 f", "0 + ", `0 + {"a"`, "0 + ", "0 + :1}", "1 + ", "1 own g", "1 + ", `1 + {"`, "1 + ", "1 + b"}, "tool_calls"},
+		"again_later":         {nil, []string{"0 call_1_1 f", `0 call_1_1 f{"a"`, "0 call_1_1 f:1}", "1 own g", `1 own g{"`, "1 own gb"}, "tool_calls"},
+		"name_last":           {nil, []string{"0 call_1_1 ", "0 + f", `0 + {"a"`, "0 + :1}", "1 own ", "1 + g", `1 + {"`, "1 + b"}, "tool_calls"},
+		"id_last":             {nil, []string{"0 + f", "0 call_1_1 ", `0 + {"a"`, "0 + :1}", "1 + g", "1 own ", `1 + {"`, "1 + b"}, "tool_calls"},
+		"interleaved":         {nil, []string{"0 call_1_1 f", "1 own g", `0 + {"a"`, `1 + {"`, "0 + :1}", "1 + b"}, "tool_calls"},
+		"extra_fields":        {[]string{"- call_1_1 " + f, "- own " + g}, nil, "tool_calls"},
+		"no_index,in_pieces":  {nil, []string{"- call_1_1 f", `- + {"a"`, "- + :1}", "- own g", `- + {"`, "- + b"}, "tool_calls"},
+		"snapshots,in_pieces": {nil, []string{`0 call_1_1 f{"a"`, "0 call_1_1 " + f, "0 call_1_1 " + f, `1 own g{"`, "0 call_1_1 " + f, "1 own " + g}, "tool_calls"},
+		"no_finish":           {nil, nil, ""},
+		"finish_stop":         {nil, nil, "stop"},
+		"finish_length":       {nil, nil, "length"},
 	} {
 		t.Run(shape, func(t *testing.T) {
-			list := `"shape":["` + shape + `"],`
+			list := `"shape":["` + strings.ReplaceAll(shape, ",", `","`) + `"],`
 			if shape == "" {
 				list = ""
 			}

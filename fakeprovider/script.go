@@ -47,18 +47,6 @@ type ScriptBreak struct {
 // Wait is a duration whose JSON is a text such as "2s".
 type Wait time.Duration
 
-// shapes are the ways in which servers in the field are known to deviate:
-//
-//	same_index     streaming: every call complete in one piece, all with index 0
-//	no_index       streaming: likewise, without any index
-//	empty_ids      every call's id is ""
-//	equal_ids      every call has the id of the first
-//	snapshots      streaming: each piece holds all complete calls so far instead of what is new
-//	twice          every call is delivered twice, under one id
-//	finish_stop    the finish reason is stop although there are calls
-//	finish_length  the finish reason is length
-var shapes = []string{"same_index", "no_index", "empty_ids", "equal_ids", "snapshots", "twice", "finish_stop", "finish_length"}
-
 // ParseScript reads a script from JSON, strictly.
 func ParseScript(data []byte) (*Script, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))

@@ -9,6 +9,31 @@ import (
 
 const eventStream = "text/event-stream"
 
+// shapes are the ways in which servers in the field are known to deviate:
+//
+//	same_index     streaming: every call complete in one piece, all with index 0
+//	no_index       streaming: likewise, without any index
+//	empty_ids      every call's id is ""
+//	equal_ids      every call has the id of the first
+//	snapshots      streaming: each piece holds all complete calls so far instead of what is new
+//	twice          every call is delivered twice, under one id
+//	in_pieces      streaming: with one of the shapes above, arguments still come in pieces
+//	blank_later    streaming: later pieces of a call bear id "" and name "" again
+//	null_later     streaming: later pieces bear the text "null" as id and name
+//	again_later    streaming: later pieces of a call bear its id and name again
+//	name_last      streaming: a call's first piece has its id, the second its name
+//	id_last        streaming: the other way round
+//	interleaved    streaming: the pieces of all calls take turns
+//	empty_pieces   streaming: a piece of a call with nothing in it stands before every other
+//	extra_fields   every call bears an unknown empty object
+//	finish_stop    the finish reason is stop although there are calls
+//	finish_length  the finish reason is length
+//	no_finish      there is no finish reason, though a stream still ends in order
+var shapes = []string{
+	"same_index", "no_index", "empty_ids", "equal_ids", "snapshots", "twice", "in_pieces", "blank_later", "null_later", "again_later",
+	"name_last", "id_last", "interleaved", "empty_pieces", "extra_fields", "finish_stop", "finish_length", "no_finish",
+}
+
 // speech is one answer of the model on its way out, in the format of OpenAI's chat completions.
 type speech struct {
 	*ScriptAnswer
@@ -23,11 +48,12 @@ type toolCall struct {
 	ID       *string      `json:"id,omitempty"`
 	Type     string       `json:"type,omitempty"`
 	Function callFunction `json:"function"`
+	Custom   *struct{}    `json:"custom,omitempty"`
 }
 
 type callFunction struct {
-	Name      string `json:"name,omitempty"`
-	Arguments string `json:"arguments"`
+	Name      *string `json:"name,omitempty"`
+	Arguments string  `json:"arguments"`
 }
 
 // usage is made up: a script does not count tokens.
@@ -50,7 +76,7 @@ func (s speech) calls() []toolCall {
 			id = ""
 		}
 		index := i
-		list = append(list, toolCall{Index: &index, ID: &id, Type: "function", Function: callFunction{call.Tool, call.arguments()}})
+		list = append(list, toolCall{Index: &index, ID: &id, Type: "function", Function: callFunction{&call.Tool, call.arguments()}, Custom: s.custom()})
 	}
 	if s.shaped("twice") {
 		list = append(list, list...)
@@ -58,8 +84,18 @@ func (s speech) calls() []toolCall {
 	return list
 }
 
-func (s speech) finish() string {
+// custom is what one gateway is known to add to every piece.
+func (s speech) custom() *struct{} {
+	if s.shaped("extra_fields") {
+		return &struct{}{}
+	}
+	return nil
+}
+
+func (s speech) finish() any {
 	switch {
+	case s.shaped("no_finish"):
+		return nil
 	case s.shaped("finish_length"):
 		return "length"
 	case s.shaped("finish_stop") || len(s.allCalls()) == 0:
@@ -131,40 +167,6 @@ func (s speech) chunk(delta map[string]any, finish any) []byte {
 }
 
 func event(data []byte) []byte { return fmt.Appendf(nil, "data: %s\n\n", data) }
-
-// callDeltas are the lists of calls, one for each chunk. A sound server sends id and name first and the arguments in pieces after them;
-// the servers behind the other shapes send complete calls.
-func (s speech) callDeltas() [][]toolCall {
-	calls := s.calls()
-	var deltas [][]toolCall
-	for i := range calls {
-		switch {
-		case s.shaped("no_index"):
-			calls[i].Index = nil
-		case s.shaped("same_index"):
-			calls[i].Index = new(int)
-		}
-		switch {
-		case s.shaped("snapshots"):
-			deltas = append(deltas, slices.Clone(calls[:i+1]))
-		case s.shaped("no_index") || s.shaped("same_index") || s.shaped("twice"):
-			deltas = append(deltas, calls[i:i+1])
-		default:
-			deltas = append(deltas, inPieces(calls[i])...)
-		}
-	}
-	return deltas
-}
-
-func inPieces(call toolCall) [][]toolCall {
-	head := call
-	head.Function.Arguments = ""
-	deltas := [][]toolCall{{head}}
-	for _, text := range cutText(call.Function.Arguments) {
-		deltas = append(deltas, []toolCall{{Index: call.Index, Function: callFunction{Arguments: text}}})
-	}
-	return deltas
-}
 
 // cutText cuts a text into at least two pieces, where it has so many characters, of at most nine characters.
 func cutText(text string) []string {

@@ -3,6 +3,7 @@ package toolbox
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"notwice/journal"
@@ -78,7 +79,7 @@ func (t *Toolbox) again(op *journal.Operation, r prepared, tries int, until time
 		when = later(t.clock.Now().Wall, op.NotBefore)
 		return when, when.Before(until)
 	}
-	if op.Reason == "authentication" || op.Reason == "no_such_tool" {
+	if slices.Contains([]string{"authentication", "needs_caller", "no_such_tool"}, op.Reason) { // this call cannot change it
 		return time.Time{}, false
 	}
 	when = later(t.clock.Now().Wall.Add(r.policy.Backoff.After(tries)), op.NotBefore)

@@ -109,9 +109,9 @@ func (t *Toolbox) tellRead(r prepared, a Answer) Result {
 }
 
 // CutOff is the answer to a call of a model's message that was cut off: the end of its arguments may be missing.
-func CutOff(name string) Result {
+func CutOff(name, why string) Result {
 	return Result{Word: InvalidCall, Tool: name, Title: name,
-		Message: "INVALID CALL: the answer was cut off at the length limit, so the call may be incomplete. Nothing was sent and nothing was recorded."}
+		Message: fmt.Sprintf("INVALID CALL: the answer was cut off (%s), so the call may be incomplete. Nothing was sent and nothing was recorded.", Visible(why))}
 }
 
 // refuse is the answer to a call that is wrong in itself.
