@@ -26,6 +26,9 @@ func (a *Agent) outcome(ctx context.Context, l *log, text string) Outcome {
 		}
 		out.Words = append(out.Words, e.Word)
 		name := l.entries[e.Message].Calls[e.Call].Name
+		if name == checkName { // it only looked
+			continue
+		}
 		if unfinished[name] = e.Exit; e.Number == "" { // a read, or a call that was refused: the last one of a tool counts
 			continue
 		}

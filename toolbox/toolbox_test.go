@@ -161,16 +161,15 @@ func TestWallClockFreesNoLease_Case158(t *testing.T) {
 		t.Run(off.String(), func(t *testing.T) {
 			store := memjournal.New()
 			slow := func(f toolbox.Facts) (toolbox.Facts, error) { return f, nil }
-			a := newRig(t, rigOptions{store: store, lay: slow})
+			sending := &announced{Wire: toolbox.DirectWire(), sent: make(chan struct{})}
+			a := newRig(t, rigOptions{store: store, lay: slow, wire: sending})
 			clock := &skewed{Clock: toolbox.RealClock()}
 			clock.jump(off, 0)
 			b := newRig(t, rigOptions{store: store, lay: slow, fake: a.fake, clock: clock})
 			a.arm(`{"on":"payments.create","do":"slow","for":"120ms"}`)
 			var wg sync.WaitGroup
 			wg.Go(func() { a.call("create_payment", pay, 5*time.Second) })
-			for a.fake.Core().Requests().Writes == 0 { // until the holder's request is there
-				time.Sleep(time.Millisecond)
-			}
+			<-sending.sent // the holder has claimed it
 			if res := b.call("create_payment", pay, 0); res.Status != "in_progress" {
 				t.Errorf("a clock off by %s saw %s", off, res.Status)
 			}
@@ -178,6 +177,17 @@ func TestWallClockFreesNoLease_Case158(t *testing.T) {
 			a.counts(1, 1)
 		})
 	}
+}
+
+// announced is a wire that says when something is about to be sent.
+type announced struct {
+	toolbox.Wire
+	sent chan struct{}
+}
+
+func (a *announced) Send(ctx context.Context, t toolbox.Tool, r toolbox.Request) toolbox.Answer {
+	close(a.sent)
+	return a.Wire.Send(ctx, t, r)
 }
 
 // failing is a journal whose commits fail on demand.
@@ -221,7 +231,8 @@ func TestDiskFull_Case147(t *testing.T) {
 	r.counts(0, 0) // what cannot be recorded is not sent
 	store.claim.Store(false)
 	store.settle.Store(true)
-	if _, err := r.tools.Call(context.Background(), toolbox.Call{Tool: "create_payment", Arguments: []byte(pay)}); !errors.Is(err, journal.ErrFull) {
+	_, err := r.tools.Call(context.Background(), toolbox.Call{Tool: "create_payment", Arguments: []byte(pay)})
+	if !errors.Is(err, journal.ErrFull) || !errors.Is(err, toolbox.ErrUnrecorded) { // it was sent, and nobody may say otherwise
 		t.Fatalf("error %v", err)
 	}
 	if len(logged) != 1 || !strings.Contains(logged[0], "pay_000001") {

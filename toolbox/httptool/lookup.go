@@ -249,16 +249,24 @@ func (t *Tool) match(form toolbox.LookupForm, item any, r toolbox.Request) (m to
 	return m, true, true
 }
 
-// dateAt reads a date: RFC 3339, or whole seconds since 1970. undated: it is not there, or cannot be read.
-func dateAt(item any, path string) (at time.Time, undated bool) {
-	text := textAt(item, path)
-	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
-		return t, false
+// dateAt reads a date: RFC 3339, or a number of seconds since 1970 in this century or the next. undated: it is not there, or
+// cannot be read.
+func dateAt(item any, path string) (date time.Time, undated bool) {
+	found := at(item, path)
+	if len(found) != 1 {
+		return date, true
 	}
-	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil && seconds > 0 && seconds < 1<<35 {
-		return time.Unix(seconds, 0).UTC(), false
+	switch x := found[0].(type) {
+	case string:
+		date, err := time.Parse(time.RFC3339Nano, x)
+		return date, err != nil
+	case canonical.Number:
+		seconds, err := strconv.ParseInt(string(x), 10, 64)
+		if err == nil && seconds > 1e9 && seconds < 7e9 {
+			return time.Unix(seconds, 0).UTC(), false
+		}
 	}
-	return time.Time{}, true
+	return date, true
 }
 
 // scalar reports whether a value can be compared: null can, and is nobody's.

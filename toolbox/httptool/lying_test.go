@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"notwice/canonical"
 	"notwice/journal"
 	"notwice/toolbox"
 )
@@ -159,5 +160,88 @@ func TestAnswersThatNameNothing(t *testing.T) {
 			t.Errorf("%s: %s (%s), want %s", body, a.Outcome, a.Reason, want)
 		}
 		server.Close()
+	}
+}
+
+// Over a transport that is not ours nobody sees the first byte: an error proves nothing.
+func TestForeignTransportIsUnknown(t *testing.T) {
+	closed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, _, err := w.(http.Hijacker).Hijack()
+		if err == nil {
+			c.Close()
+		}
+	}))
+	defer closed.Close()
+	for name, c := range map[string]struct {
+		rt   http.RoundTripper
+		base string
+		want journal.Outcome
+	}{
+		"stock, answer lost":     {&http.Transport{DisableKeepAlives: true}, closed.URL, journal.OutcomeUnknown},
+		"stock, nobody listens":  {&http.Transport{DisableKeepAlives: true}, "http://127.0.0.1:1", journal.OutcomeUnknown},
+		"ours, answer lost":      {nil, closed.URL, journal.OutcomeUnknown},
+		"ours, nobody listens":   {nil, "http://127.0.0.1:1", journal.NotSent},
+		"ours, no such host":     {nil, "http://nowhere.invalid", journal.NotSent},
+		"one that only says no":  {roundTrip(func(*http.Request) (*http.Response, error) { return nil, fmt.Errorf("no") }), closed.URL, journal.OutcomeUnknown},
+		"an address that is bad": {nil, closed.URL, journal.NotSent},
+	} {
+		tool, err := New(declare(t, c.base, nil), c.rt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := request(t, tool, "")
+		if name == "an address that is bad" {
+			r.Wire = []byte(strings.Replace(string(r.Wire), "http://", "http://%", 1))
+		}
+		if a := tool.Send(context.Background(), r); a.Outcome != c.want {
+			t.Errorf("%s: %s (%s), want %s", name, a.Outcome, a.Reason, c.want)
+		}
+	}
+}
+
+// The date of a candidate: as text, in seconds, and not at all.
+func TestDatesOfCandidates(t *testing.T) {
+	want := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
+	for text, undated := range map[string]bool{
+		`"2026-03-02T09:00:00Z"`: false, `"2026-03-02T12:00:00+03:00"`: false, `1772442000`: false,
+		`"yesterday"`: true, `null`: true, `-5`: true, `""`: true, `"02.03.2026"`: true, `{}`: true, `1772442000000`: true, `817`: true, `"1772442000"`: true,
+	} {
+		item, err := canonical.Parse([]byte(`{"created":` + text + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, missing := dateAt(item, "created")
+		if missing != undated || !undated && !got.Equal(want) {
+			t.Errorf("%s: %s, undated %v", text, got, missing)
+		}
+	}
+}
+
+// An echo is compared in canonical form, and names arguments that exist.
+func TestEchoIsExact(t *testing.T) {
+	for echo, want := range map[string]bool{`"817"`: true, `817`: false, `"817 "`: false, `["817"]`: false, `null`: false} {
+		body, err := canonical.Parse([]byte(`{"order_id":` + echo + `,"amount_minor":490000}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tool, err := New(declare(t, "http://127.0.0.1:1", nil), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(tool.differs(body, request(t, tool, "").Args)) == 0; got != want {
+			t.Errorf("echo %s: equal %v", echo, got)
+		}
+	}
+	for _, wrong := range []map[string]string{{"amount_minor": "args.amount_minr"}, {"amount_minor": "amount_minor"}, {"amount_minor": "490000"}} {
+		if _, err := New(declare(t, "http://127.0.0.1:1", func(f *toolbox.Facts) { f.Echo = wrong }), nil); err == nil {
+			t.Errorf("the echo %v was taken", wrong)
+		}
+	}
+	volatile := func(f *toolbox.Facts) {
+		f.Lookup = byKey("http://127.0.0.1:1")
+		f.Lookup.Match = toolbox.MatchFacts{Path: "token", Equals: "args.token"}
+	}
+	if _, err := New(declare(t, "http://127.0.0.1:1", volatile), nil); err == nil || !strings.Contains(err.Error(), "does not send") {
+		t.Errorf("a look-up by a volatile field was taken: %v", err)
 	}
 }
