@@ -52,9 +52,6 @@ func New(o Options) *Agent {
 	return &Agent{o}
 }
 
-// ErrSteps says that the model did not come to an end.
-var ErrSteps = errors.New("the model did not come to an end")
-
 // Turn answers a person's message. A task whose last turn has the same message goes on with that turn, also if it is
 // finished; an empty message goes on with the last turn.
 func (a *Agent) Turn(ctx context.Context, task, message string) (Outcome, error) {

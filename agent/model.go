@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"time"
 )
 
@@ -56,6 +55,3 @@ type BusyError struct {
 
 func (e *BusyError) Error() string { return e.Err.Error() }
 func (e *BusyError) Unwrap() error { return e.Err }
-
-// ErrModel is in every error of a model's server, also in the last BusyError once there were tries enough.
-var ErrModel = errors.New("the model did not answer")

@@ -53,9 +53,6 @@ func openLog(ctx context.Context, store Transcript, task string) (*log, error) {
 	return l, nil
 }
 
-// ErrTaken says that another process goes on with the task.
-var ErrTaken = fmt.Errorf("another process goes on with this task")
-
 func (l *log) append(ctx context.Context, e entry) error {
 	e.V = 1
 	text, err := json.Marshal(e)

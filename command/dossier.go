@@ -23,10 +23,12 @@ type dossier struct {
 	choices           []string
 	now               time.Time
 	shape             canonical.Shape // of the tool, where it is known
+	class, why        string          // protection class of the tool
 }
 
 func newDossier(tools *toolbox.Toolbox, op journal.Operation, now time.Time) (dossier, error) {
 	d := dossier{op: op, now: now, choices: policy.Choices(&op, now)}
+	d.class, d.why = tools.Class(op.Tool)
 	var err error
 	d.registered, d.asked, err = tools.Requests(op)
 	for _, t := range tools.Tools() {
@@ -66,6 +68,9 @@ func (d dossier) write(w io.Writer) {
 	rows := [][]string{
 		{"  state", stateWord(op) + d.evidence()}, {"  number", op.Number}, {"  key", string(op.Key)},
 		{"  account", op.Account}, {"  task", toolbox.Visible(op.Task)}, {"  asked for", d.ago(op.Registered)},
+	}
+	if d.class != "" {
+		rows = append(rows, []string{"  provider", "class " + d.class + ": " + d.why})
 	}
 	if op.ExternalID != "" {
 		rows = append(rows, []string{"  external id", toolbox.Visible(op.ExternalID)})

@@ -3,9 +3,6 @@ package command
 import (
 	"fmt"
 	"os"
-	"runtime/debug"
-	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -99,34 +96,4 @@ func readFaults(name string) ([]fakeprovider.Fault, error) {
 		return nil, file.Faults.Errorf("%v", err)
 	}
 	return faults, nil
-}
-
-// Version is set by release builds.
-var Version = "0.1.0-dev"
-
-func versionCommand() *cli.Command {
-	return &cli.Command{Name: "version", Usage: "print the version", Flags: []cli.Flag{jsonFlag()}, Action: func(c *cli.Context) error {
-		info := struct {
-			V       int    `json:"v"`
-			Version string `json:"version"`
-			Go      string `json:"go"`
-		}{V: 1, Version: Version}
-		if c.Args().Present() {
-			return usagef("version takes no arguments")
-		}
-		if b, ok := debug.ReadBuildInfo(); ok {
-			info.Go = b.GoVersion
-		}
-		if c.Bool("json") {
-			printJSON(c.App.Writer, info)
-		} else {
-			fmt.Fprintf(c.App.Writer, "notwice %s (%s)\n", info.Version, info.Go)
-		}
-		return nil
-	}}
-}
-
-// newTask names a task that nobody named.
-func newTask(now time.Time, random string) string {
-	return strings.ToLower(now.UTC().Format("20060102-150405") + "-" + random)
 }

@@ -237,3 +237,8 @@ func receiptsJSON(out agent.Outcome) []any {
 	}
 	return receipts
 }
+
+// newTask names a task that nobody named.
+func newTask(now time.Time, random string) string {
+	return strings.ToLower(now.UTC().Format("20060102-150405") + "-" + random)
+}

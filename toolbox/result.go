@@ -100,13 +100,6 @@ func (w Word) Exit() int {
 	return 3
 }
 
-// ErrUnrecorded says that the provider was asked and the journal could not keep what it answered: the outcome is unknown until
-// it is looked up. It is in errors of Call, Rule and Step, together with the journal's own.
-var ErrUnrecorded = errors.New("the provider's answer could not be recorded")
-
-// ErrNoOperation says that no operation, or more than one, has that number.
-var ErrNoOperation = errors.New("no such operation")
-
 // Find returns the one operation with this key, number, or unique beginning of eight characters or more.
 func (t *Toolbox) Find(ctx context.Context, text string) (journal.Operation, error) {
 	found, err := t.journal.Find(ctx, text)

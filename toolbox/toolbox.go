@@ -245,13 +245,9 @@ func (t *Toolbox) told(d policy.Decision) {
 	}
 }
 
-// now is the present; High is filled in the transaction.
-func (t *Toolbox) now(high ...journal.Known) policy.Now {
-	n := policy.Now{Moment: t.clock.Now()}
-	for _, k := range high {
-		n.High = k.High
-	}
-	return n
+// now is the present, with the highest time that the journal has seen.
+func (t *Toolbox) now(k journal.Known) policy.Now {
+	return policy.Now{Moment: t.clock.Now(), High: k.High}
 }
 
 // Close writes what is still to be noted. The journal stays open; it belongs to the caller.
