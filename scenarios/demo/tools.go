@@ -1,16 +1,14 @@
-// Package demo holds the demonstration tools: create_payment, cancel_payment, get_payment, send_email, create_application
-// and create_ticket, as a Go program would declare them. They speak the plain dialect of the fake provider.
 package demo
 
 import (
 	"fmt"
 	"net/http"
+	"time"
 
 	"notwice/canonical/strictyaml"
 	"notwice/policy"
 	"notwice/toolbox"
 	"notwice/toolbox/httptool"
-	"time"
 )
 
 // CreatePayment pays one order.
