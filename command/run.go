@@ -14,8 +14,8 @@ import (
 	"golang.org/x/term"
 
 	"notwice/agent"
-	"notwice/canonical/strictyaml"
 	"notwice/fakeprovider"
+	"notwice/scenarios"
 	"notwice/toolbox"
 )
 
@@ -197,13 +197,9 @@ func scriptServer(name string) (*fakeprovider.Server, error) {
 	if err != nil {
 		return nil, usagef("%v", err)
 	}
-	n, err := strictyaml.Parse(name, data)
+	script, err := scenarios.ParseScript(name, data)
 	if err != nil {
 		return nil, err
-	}
-	script, err := fakeprovider.ParseScript(n.JSON())
-	if err != nil {
-		return nil, n.Errorf("%v", err)
 	}
 	return fakeprovider.Start(fakeprovider.Options{Script: script})
 }

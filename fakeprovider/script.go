@@ -49,16 +49,34 @@ type Wait time.Duration
 
 // ParseScript reads a script from JSON, strictly.
 func ParseScript(data []byte) (*Script, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
 	s := &Script{}
-	if err := dec.Decode(s); err != nil {
+	if err := strictJSON(data, s); err != nil {
 		return nil, fmt.Errorf("read script: %w", err)
 	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, errors.New("read script: text follows the script")
-	}
 	return s, s.check()
+}
+
+// ParseScriptAnswer reads one answer of a script from JSON, strictly. It is for a reader that knows where every answer stands
+// in a file: it reads them one by one, so that its errors have a place.
+func ParseScriptAnswer(data []byte) (ScriptAnswer, error) {
+	var a ScriptAnswer
+	if err := strictJSON(data, &a); err != nil {
+		return a, err
+	}
+	return a, a.check()
+}
+
+// strictJSON reads one JSON text in which every name is known.
+func strictJSON(data []byte, out any) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(out); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return errors.New("text follows")
+	}
+	return nil
 }
 
 func (s *Script) check() error {

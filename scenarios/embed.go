@@ -22,7 +22,10 @@ func Shipped() ([]*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		f, err := ParseFile(e.Name(), data)
+		f, err := parseFile(e.Name(), data, func(other string) (string, []byte, error) {
+			text, err := shipped.ReadFile(other)
+			return other, text, err
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -2,12 +2,15 @@ package scenarios
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"notwice/canonical"
 	"notwice/canonical/strictyaml"
+	"notwice/journal"
+	"notwice/toolbox"
 )
 
 // Number is a number that is expected: exactly, or with <, <=, >, >= before it.
@@ -56,15 +59,21 @@ type Counts struct {
 	kinds map[string]Number
 }
 
+// kindsCounted are the kinds of writes and effects; look-ups of cancellations are look-ups of payments.
+var kindsCounted = []string{"payments", "payments.cancel", "emails", "applications", "tickets"}
+
 // UnmarshalNode reads 1, "<=1" or {payments: 1, emails: 0}.
 func (c *Counts) UnmarshalNode(n *strictyaml.Node) error {
 	if n.Kind != strictyaml.Map {
 		c.all = new(Number)
 		return c.all.UnmarshalNode(n)
 	}
+	if len(n.Keys) == 0 {
+		return n.Errorf("no kind is counted; the kinds are %s", strings.Join(kindsCounted, ", "))
+	}
 	for i, kind := range n.Keys {
-		if !slices.Contains([]string{"payments", "payments.cancel", "emails", "applications", "tickets"}, kind) {
-			return n.Names[i].Errorf("%q is no kind of effect", kind)
+		if !slices.Contains(kindsCounted, kind) {
+			return n.Names[i].Errorf("%q is no kind; the kinds are %s", kind, strings.Join(kindsCounted, ", "))
 		}
 	}
 	return strictyaml.Decode(n, &c.kinds)
@@ -90,8 +99,8 @@ type Expect struct {
 	Says  *string  `yaml:"says"`
 	Sees  *string  `yaml:"sees"`
 
-	Requests       *Number `yaml:"requests"`
-	Lookups        *Number `yaml:"lookups"`
+	Requests       *Counts `yaml:"requests"`
+	Lookups        *Counts `yaml:"lookups"`
 	Effects        *Counts `yaml:"effects"`
 	Operations     *Number `yaml:"operations"`
 	Review         *Number `yaml:"review"`
@@ -99,18 +108,96 @@ type Expect struct {
 	ModelRequests  *Number `yaml:"model_requests"`
 }
 
+// UnmarshalNode reads what is expected and refuses what can never be seen: nothing at all, or a misspelt state, word or kind of
+// evidence.
+func (e *Expect) UnmarshalNode(n *strictyaml.Node) error {
+	type plain Expect
+	if n.Kind == strictyaml.Map && len(n.Keys) == 0 {
+		return n.Errorf("nothing is expected here, so it cannot fail")
+	}
+	if err := strictyaml.Decode(n, (*plain)(e)); err != nil {
+		return err
+	}
+	known := map[string][]string{"status": knownStatuses(), "evidence": knownEvidence, "word": knownWords, "words": knownWords}
+	for i, key := range n.Keys {
+		if known[key] == nil {
+			continue
+		}
+		if err := oneOf(n.Values[i], key, known[key]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// oneOf refuses a text, or an item of a list, that is not known.
+func oneOf(n *strictyaml.Node, key string, known []string) error {
+	items := n.Items
+	if n.Kind != strictyaml.List {
+		items = []*strictyaml.Node{n}
+	}
+	for _, item := range items {
+		if text, _ := item.Value.(string); !slices.Contains(known, text) {
+			return item.Errorf("%s: %q is never seen; known are %s", key, text, strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+func knownStatuses() []string {
+	var names []string
+	for _, s := range journal.Statuses() {
+		names = append(names, string(s))
+	}
+	return names
+}
+
+var knownEvidence = []string{
+	string(journal.Response), string(journal.LookupByKey), string(journal.LookupByReference), string(journal.Heuristic),
+	string(journal.UpstreamError), string(journal.Person),
+}
+
+var knownWords = []string{
+	string(toolbox.Done), string(toolbox.AlreadyDone), string(toolbox.Queued), string(toolbox.NotSent), string(toolbox.Rejected),
+	string(toolbox.NotConfirmed), string(toolbox.ConflictWord), string(toolbox.WaitsForHuman), string(toolbox.InvalidCall),
+}
+
+// told is what one answer, or the answers of one step, said.
+type told struct {
+	answered                                    bool // the answer's facts are there
+	status, word, evidence, externalID, message string
+	says                                        string
+	exit, attempts                              int
+	repeat, heuristic, waits, rests, crashed    bool
+	differs, words                              []string
+}
+
+// counted is what the provider and the journal hold after a step.
+type counted struct {
+	sees                               []string
+	requests, lookups, effects         tally
+	operations, review, contradictions int
+	models                             int
+}
+
+// tally is a number of things, and how many there are of each kind.
+type tally struct {
+	all    int
+	byKind map[string]int
+}
+
+func (t *tally) add(kind string) {
+	if t.byKind == nil {
+		t.byKind = map[string]int{}
+	}
+	t.all++
+	t.byKind[kind]++
+}
+
 // seen is what a step showed.
 type seen struct {
-	answered bool // the answer's facts below are there
-	status, word, evidence, externalID, message,
-	says string
-	exit, attempts                             int
-	repeat, heuristic, waits, rests, crashed   bool
-	differs, words                             []string
-	sees                                       []string
-	requests, lookups, effects                 int
-	byKind                                     map[string]int
-	operations, review, contradictions, models int
+	told
+	counted
 }
 
 // misses lists what is not as expected, each as "key: expected …, got …".
@@ -159,9 +246,13 @@ func (e *Expect) misses(got seen) []string {
 	}
 	contains("says", e.Says, got.says)
 	contains("sees", e.Sees, got.sees...)
-	number("requests", e.Requests, got.requests)
-	number("lookups", e.Lookups, got.lookups)
-	e.effects(got, miss)
+	e.Requests.misses("requests", got.requests, "", miss)
+	e.Lookups.misses("lookups", got.lookups, "", miss)
+	surplus := ""
+	if got.effects.all > got.requests.all {
+		surplus = fmt.Sprintf(" of %s: the surplus arose behind Notwice", countOf(got.requests.all, "request"))
+	}
+	e.Effects.misses("effects", got.effects, surplus, miss)
 	number("operations", e.Operations, got.operations)
 	number("review", e.Review, got.review)
 	number("contradictions", e.Contradictions, got.contradictions)
@@ -179,28 +270,32 @@ func (e *Expect) externalID(got seen, miss func(string, any, any)) {
 	}
 }
 
-func (e *Expect) effects(got seen, miss func(string, any, any)) {
-	if e.Effects == nil {
+// misses compares a tally with what is expected of it; why is said behind the number that was got.
+func (c *Counts) misses(key string, got tally, why string, miss func(string, any, any)) {
+	if c == nil {
 		return
 	}
-	if e.Effects.all != nil && !e.Effects.all.holds(got.effects) {
-		text := strconv.Itoa(got.effects)
-		if got.effects > got.requests {
-			text += fmt.Sprintf(" of %d requests: the surplus arose behind Notwice", got.requests)
-		}
-		miss("effects", e.Effects.all, text)
+	if c.all != nil && !c.all.holds(got.all) {
+		miss(key, c.all, strconv.Itoa(got.all)+why)
 	}
-	for kind, want := range e.Effects.kinds {
-		n := got.byKind[kind]
-		if !want.holds(n) {
-			miss("effects of "+kind, want, n)
+	for _, kind := range slices.Sorted(maps.Keys(c.kinds)) {
+		if want := c.kinds[kind]; !want.holds(got.byKind[kind]) {
+			miss(key+" of "+kind, want, got.byKind[kind])
 		}
 	}
 }
 
-// ofAnswer reports whether a key needs an answer to look at.
-func (e *Expect) ofAnswer() bool {
-	return e.Status != nil || e.Word != nil || e.Exit != nil || e.Repeat != nil || e.Evidence != nil || e.ExternalID != nil ||
+// countOf is a number with its noun: 1 request, 2 requests.
+func countOf(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+// ofAnswer reports whether a key needs an answer to look at. A model's turn has an exit code without one.
+func (e *Expect) ofAnswer(model bool) bool {
+	return e.Status != nil || e.Word != nil || e.Exit != nil && !model || e.Repeat != nil || e.Evidence != nil || e.ExternalID != nil ||
 		e.Attempts != nil || e.Differs != nil || e.Message != nil || e.Heuristic != nil || e.Waits != nil || e.Rests != nil
 }
 

@@ -1,6 +1,8 @@
 package scenarios
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -56,27 +58,19 @@ type Step struct {
 	Rule      string               `yaml:"rule"`
 	Parallel  []Step               `yaml:"parallel"`
 
-	Change      *strictyaml.Node     `yaml:"change"`
-	Omit        []string             `yaml:"omit"`
-	Raw         *string              `yaml:"raw"`
-	Task        string               `yaml:"task"`
-	Turn        int                  `yaml:"turn"`
-	Account     string               `yaml:"account"`
-	Wait        strictyaml.Duration  `yaml:"wait"`
-	GivesUp     *strictyaml.Duration `yaml:"gives_up_after"`
-	Resume      bool                 `yaml:"resume"`
-	Decision    string               `yaml:"decision"`
-	ExternalID  string               `yaml:"external_id"`
-	For         strictyaml.Duration  `yaml:"for"`
-	Why         string               `yaml:"why"`
-	Undelivered bool                 `yaml:"-"`
-}
-
-// ModelFacts is what a person says and the scripted model answers.
-type ModelFacts struct {
-	User    string           `yaml:"user"`
-	Answers *strictyaml.Node `yaml:"answers"`
-	Order   string           `yaml:"order"`
+	Change     *strictyaml.Node     `yaml:"change"`
+	Omit       []string             `yaml:"omit"`
+	Raw        *string              `yaml:"raw"`
+	Task       string               `yaml:"task"`
+	Turn       int                  `yaml:"turn"`
+	Account    string               `yaml:"account"`
+	Wait       strictyaml.Duration  `yaml:"wait"`
+	GivesUp    *strictyaml.Duration `yaml:"gives_up_after"`
+	Resume     bool                 `yaml:"resume"`
+	Decision   string               `yaml:"decision"`
+	ExternalID string               `yaml:"external_id"`
+	For        strictyaml.Duration  `yaml:"for"`
+	Why        string               `yaml:"why"`
 }
 
 type faultList struct {
@@ -90,9 +84,22 @@ func (f *faultList) UnmarshalNode(n *strictyaml.Node) error {
 		f.clear = true
 		return nil
 	}
-	var err error
-	if f.faults, err = fakeprovider.ParseFaults(n.JSON()); err != nil {
-		return n.Errorf("%v", err)
+	items := n.Items
+	if n.Kind != strictyaml.List {
+		items = []*strictyaml.Node{n}
+	}
+	if len(items) == 0 {
+		return n.Errorf("the list names no fault")
+	}
+	for _, item := range items { // one by one, so that an error stands at its entry
+		if item.Kind != strictyaml.Map {
+			return item.Errorf("a fault is a map such as {on: payments.create, do: commit_then_timeout}, a list of them, or clear")
+		}
+		faults, err := fakeprovider.ParseFaults(item.JSON())
+		if err != nil {
+			return placed(item, err)
+		}
+		f.faults = append(f.faults, faults...)
 	}
 	return nil
 }
@@ -212,8 +219,19 @@ func (s Step) title() string {
 	return "step"
 }
 
-// ParseFile reads a story. Errors name file, line and column.
+// ParseFile reads a story. A file that it names is looked for beside it. Errors name file, line and column.
 func ParseFile(name string, data []byte) (*File, error) {
+	return parseFile(name, data, func(other string) (string, []byte, error) {
+		if !filepath.IsAbs(other) {
+			other = filepath.Join(filepath.Dir(name), other)
+		}
+		text, err := os.ReadFile(other)
+		return other, text, err
+	})
+}
+
+// parseFile reads a story and, with read, the files that it names.
+func parseFile(name string, data []byte, read func(name string) (file string, data []byte, err error)) (*File, error) {
 	n, err := strictyaml.Parse(name, data)
 	if err != nil {
 		return nil, err
@@ -225,7 +243,31 @@ func ParseFile(name string, data []byte) (*File, error) {
 	if err := strictyaml.Decode(n, f); err != nil {
 		return nil, err
 	}
+	err = f.eachStep(func(s *Step, _ bool) error {
+		if s.Model == nil {
+			return nil
+		}
+		return s.Model.load(read)
+	})
+	if err != nil {
+		return nil, err
+	}
 	return f, f.check(n)
+}
+
+// eachStep visits every step, the steps inside parallel after the one that holds them.
+func (f *File) eachStep(visit func(s *Step, last bool) error) error {
+	for i := range f.Steps {
+		if err := visit(&f.Steps[i], i == len(f.Steps)-1); err != nil {
+			return err
+		}
+		for j := range f.Steps[i].Parallel {
+			if err := visit(&f.Steps[i].Parallel[j], false); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (f *File) check(n *strictyaml.Node) error {
@@ -237,14 +279,6 @@ func (f *File) check(n *strictyaml.Node) error {
 	case f.Explore != nil && !slices.Contains([]any{"final", "review", "either"}, endOf(f.Explore)):
 		return f.Explore.Errorf("explore is {end: final}, {end: review} or {end: either}")
 	}
-	for name, tool := range f.Tools {
-		if !slices.Contains(demo.Names(), name) {
-			return tool.Errorf("there is no built-in tool %q; there are %s", name, strings.Join(demo.Names(), ", "))
-		}
-		if use := tool.Get("use"); use != nil {
-			return use.Errorf("tools from a file come with a later version")
-		}
-	}
 	for name, call := range f.Calls {
 		at := n.Get("calls").Get(name)
 		if !slices.Contains(demo.Names(), call.Tool) {
@@ -254,7 +288,31 @@ func (f *File) check(n *strictyaml.Node) error {
 			return call.Args.Errorf("args is a map")
 		}
 	}
+	for _, check := range []func() error{func() error { return f.checkProvider(n) }, f.checkTools, f.checkSteps} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
 	return f.checkUse(n)
+}
+
+// checkProvider tries the provider's keys on a fake that nobody will call.
+func (f *File) checkProvider(n *strictyaml.Node) error {
+	at := n.Get("provider")
+	if at == nil {
+		return nil
+	}
+	if search := at.Get("search"); search != nil && search.Get("page") != nil && f.Provider.Search.Page < 1 {
+		return search.Get("page").Errorf("page is the number of objects on a page, at least 1")
+	}
+	_, err := fakeprovider.NewCore(f.Provider.options())
+	return placed(at, err)
+}
+
+func (p ProviderFacts) options() fakeprovider.Options {
+	return fakeprovider.Options{
+		Key: p.Key, ForgetAfter: seconds(p.ForgetAfter), Dialect: p.Dialect, SearchLag: seconds(p.Search.Lag), SearchPage: p.Search.Page,
+	}
 }
 
 func endOf(n *strictyaml.Node) any {
@@ -264,34 +322,42 @@ func endOf(n *strictyaml.Node) any {
 	return nil
 }
 
-// checkUse refuses what can never be right: an unknown name, a call never made, a story that expects nothing.
-func (f *File) checkUse(n *strictyaml.Node) error {
-	used, expects := map[string]bool{}, f.Always != nil
-	var visit func(steps []Step) error
-	visit = func(steps []Step) error {
-		for i, s := range steps {
-			expects = expects || s.Expect != nil
-			for _, name := range []string{s.Call, s.Reconcile, s.Rule} {
-				if _, known := f.Calls[name]; name != "" && name != "due" && !known {
-					return s.Node.Errorf("there is no call %q under calls:", name)
-				}
-				used[name] = true
-			}
-			if s.Crash != nil && !s.Crash.Now && i == len(steps)-1 {
-				return s.Node.Errorf("the crash strikes in the next step, and there is none")
-			}
-			if err := visit(s.Parallel); err != nil {
-				return err
+// checkSteps refuses a step that can never be right: an unknown name, arguments that cannot be made, a crash behind the end.
+func (f *File) checkSteps() error {
+	return f.eachStep(func(s *Step, last bool) error {
+		for _, name := range []string{s.Call, s.Reconcile, s.Rule} {
+			if _, known := f.Calls[name]; name != "" && name != "due" && !known {
+				return s.Node.Errorf("there is no call %q under calls:", name)
 			}
 		}
+		switch {
+		case s.Call != "" || s.Rule != "" && s.Change != nil:
+			_, err := f.arguments(*s)
+			return err
+		case s.Crash != nil && !s.Crash.Now && last:
+			return s.Node.Errorf("the crash strikes in the next step, and there is none")
+		case s.Model != nil && !s.Resume && s.Model.User == "":
+			return s.Node.Get("model").Errorf("user is missing: what the person says")
+		case s.Parallel != nil && s.Expect != nil && s.Expect.ofAnswer(false):
+			return s.Node.Get("expect").Errorf("parallel has several answers; expect of one stands in its own step, words, says and counts stand here")
+		}
 		return nil
-	}
-	if err := visit(f.Steps); err != nil {
-		return err
-	}
-	for name := range f.Calls {
-		if !used[name] {
-			return n.Get("calls").Get(name).Errorf("the call %q is never made", name)
+	})
+}
+
+// checkUse refuses a call never made and a story that expects nothing.
+func (f *File) checkUse(n *strictyaml.Node) error {
+	used, expects := map[string]bool{}, f.Always != nil
+	f.eachStep(func(s *Step, _ bool) error {
+		expects = expects || s.Expect != nil
+		used[s.Call], used[s.Reconcile], used[s.Rule] = true, true, true
+		return nil
+	})
+	if calls := n.Get("calls"); calls != nil {
+		for i, name := range calls.Keys {
+			if !used[name] {
+				return calls.Values[i].Errorf("the call %q is never made", name)
+			}
 		}
 	}
 	if !expects {

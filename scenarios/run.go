@@ -10,8 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"notwice/canonical"
-	"notwice/fakeprovider"
+	"notwice/canonical/strictyaml"
 	"notwice/journal"
 	"notwice/policy"
 	"notwice/toolbox"
@@ -45,7 +44,11 @@ func Run(f *File) (Report, error) {
 	}
 	defer os.RemoveAll(dir)
 	w, err := newWorld(f, dir)
-	if err != nil {
+	var placed *strictyaml.Error
+	switch {
+	case errors.As(err, &placed):
+		return r, placed // it names the file
+	case err != nil:
 		return r, fmt.Errorf("%s: %w", f.Name, err)
 	}
 	run := runner{world: w, report: &r, keys: map[string]journal.Key{}}
@@ -86,7 +89,8 @@ type answer struct {
 
 func (r *runner) step(n int, s Step) error {
 	struck := r.arm(s)
-	var got seen
+	var got told
+	var inner []told
 	var err error
 	switch {
 	case s.Advance != nil:
@@ -104,7 +108,7 @@ func (r *runner) step(n int, s Step) error {
 		}
 		var answers []answer
 		if answers, err = r.together(steps); err == nil {
-			got, err = r.combine(answers, s)
+			got, inner, err = r.combine(answers, steps)
 		}
 	}
 	if err != nil {
@@ -120,7 +124,7 @@ func (r *runner) step(n int, s Step) error {
 			return err
 		}
 	}
-	return r.judge(n, s, got)
+	return r.judge(n, s, got, inner)
 }
 
 // arm lets a crash that was announced strike in this step. It returns nil when none was.
@@ -193,7 +197,7 @@ func (r *runner) one(s Step, a *answer) {
 	switch {
 	case s.Call != "":
 		r.call(s, a)
-	case s.Model != nil || s.Resume:
+	case s.Model != nil:
 		r.model(s, a)
 	case s.Rule != "":
 		r.rule(s, a)
@@ -296,26 +300,9 @@ func (r *runner) rule(s Step, a *answer) {
 
 func (r *runner) model(s Step, a *answer) {
 	a.model = true
-	message := ""
-	if s.Model != nil {
-		message = s.Model.User
-	}
-	if s.Model != nil && s.Model.Answers != nil {
-		script := map[string]any{"answers": s.Model.Answers.Any()}
-		if s.Model.Order != "" {
-			script["order"] = s.Model.Order
-		}
-		text, err := canonical.Plain(script)
-		if err != nil {
-			a.err = err
-			return
-		}
-		parsed, err := fakeprovider.ParseScript(text)
-		if err != nil {
-			a.err = s.Model.Answers.Errorf("%v", err)
-			return
-		}
-		r.fake.SetScript(parsed)
+	message := s.Model.User
+	if s.Model.Script != nil {
+		r.fake.SetScript(s.Model.Script)
 	}
 	task := s.Task
 	if task == "" {
@@ -331,59 +318,75 @@ func (r *runner) model(s Step, a *answer) {
 	}
 }
 
-// combine makes one sight of what the workers came back with.
-func (r *runner) combine(answers []answer, s Step) (seen, error) {
-	var got seen
-	for _, a := range answers {
+// combine makes one sight of what the workers came back with, beside the sight of each.
+func (r *runner) combine(answers []answer, steps []Step) (all told, each []told, err error) {
+	for i, a := range answers {
 		if !a.ended && r.life.ctx.Err() != nil && a.err == nil {
-			continue // struck
+			each = append(each, told{crashed: true})
+			continue
+		}
+		if a.err != nil && len(steps) > 1 {
+			a.err = fmt.Errorf("%s: %w", innerTitle(steps, i), a.err)
 		}
 		if a.err != nil {
-			return got, a.err
+			return all, nil, a.err
 		}
 		if a.result.Key != "" && a.name != "" {
 			r.keys[a.name] = journal.Key(a.result.Key)
 		}
-		got.fromAnswer(a, len(answers) > 1)
+		one := a.told()
+		each = append(each, one)
+		all.words, all.says, all.exit = append(all.words, one.words...), one.says, one.exit
 	}
-	return got, nil
+	if len(each) == 1 {
+		return each[0], each, nil
+	}
+	return all, each, nil
 }
 
-func (g *seen) fromAnswer(a answer, several bool) {
+// innerTitle is what a report calls one of several steps that ran at once.
+func innerTitle(steps []Step, i int) string {
+	return fmt.Sprintf("%s (%d of %d)", steps[i].title(), i+1, len(steps))
+}
+
+// told is what an answer says.
+func (a answer) told() (t told) {
 	res := a.result
 	if a.model {
-		g.words, g.says, g.exit = append(g.words, a.words...), a.says, a.exit
+		t.words, t.says, t.exit = a.words, a.says, a.exit
 	} else if res.Word != "" {
-		g.words = append(g.words, string(res.Word))
-		g.exit = res.Word.Exit()
+		t.words = []string{string(res.Word)}
+		t.exit = res.Word.Exit()
 	}
-	if several || res.Word == "" {
-		return
+	if res.Word == "" {
+		return t
 	}
-	g.answered = true
-	g.status, g.word, g.evidence, g.externalID, g.message = res.Status, string(res.Word), res.Evidence, res.ExternalID, res.Message
-	g.attempts, g.repeat, g.heuristic, g.waits, g.rests, g.differs = res.Attempts, res.Repeat, res.Heuristic, res.Waits, res.Rests, res.Differs
+	t.answered = true
+	t.status, t.word, t.evidence, t.externalID, t.message = res.Status, string(res.Word), res.Evidence, res.ExternalID, res.Message
+	t.attempts, t.repeat, t.heuristic, t.waits, t.rests, t.differs = res.Attempts, res.Repeat, res.Heuristic, res.Waits, res.Rests, res.Differs
+	return t
 }
 
-// judge compares what is seen with what is expected, and checks the invariants.
-func (r *runner) judge(n int, s Step, got seen) error {
-	if err := r.look(&got); err != nil {
+// judge compares what is seen with what is expected, and checks the invariants. What the steps of parallel expect is compared
+// with their own answers, and with the state after all of them.
+func (r *runner) judge(n int, s Step, got told, inner []told) error {
+	state, err := r.look()
+	if err != nil {
 		return err
 	}
 	fail := func(what string) {
 		r.report.Failures = append(r.report.Failures, Failure{n, s.title(), what})
 	}
-	if s.Expect != nil {
-		if s.Expect.ofAnswer() && !got.answered && !(s.Model != nil || s.Resume) && s.Parallel == nil && !got.crashed {
-			fail("an answer is expected, and the step has none")
-		} else {
-			for _, miss := range s.Expect.misses(got) {
-				fail(miss)
-			}
+	for _, miss := range s.misses(seen{got, state}) {
+		fail(miss)
+	}
+	for i, step := range s.Parallel {
+		for _, miss := range step.misses(seen{inner[i], state}) {
+			fail(innerTitle(s.Parallel, i) + ": " + miss)
 		}
 	}
 	if r.file.Always != nil {
-		for _, miss := range r.file.Always.misses(got) {
+		for _, miss := range r.file.Always.misses(seen{got, state}) {
 			fail("always: " + miss)
 		}
 	}
@@ -393,18 +396,39 @@ func (r *runner) judge(n int, s Step, got seen) error {
 	return nil
 }
 
+// misses lists what the step expects and does not see.
+func (s Step) misses(got seen) []string {
+	if s.Expect == nil {
+		return nil
+	}
+	if s.Expect.ofAnswer(s.Model != nil) && !got.answered {
+		return []string{"an answer is expected, and the step has none"}
+	}
+	return s.Expect.misses(got)
+}
+
 // look counts at the provider and in the journal.
-func (r *runner) look(got *seen) error {
+func (r *runner) look() (got counted, err error) {
 	effects, err := r.fake.Core().Effects(r.clock.Now())
 	if err != nil {
-		return err
+		return got, err
+	}
+	for _, e := range effects {
+		got.effects.add(kindOf(e.Kind, e.Action))
 	}
 	requests := r.fake.Core().Requests()
-	got.requests, got.lookups, got.models = requests.Writes, requests.Lookups, requests.Model
-	got.effects, got.byKind = len(effects), fakeprovider.CountByKind(effects)
+	for _, q := range requests.List {
+		switch q.Action {
+		case "create", "cancel":
+			got.requests.add(kindOf(q.Kind, q.Action))
+		case "get", "search":
+			got.lookups.add(q.Kind)
+		}
+	}
+	got.models = requests.Model
 	ops, err := r.operations()
 	if err != nil {
-		return err
+		return got, err
 	}
 	got.operations = len(ops)
 	for _, op := range ops {
@@ -416,8 +440,16 @@ func (r *runner) look(got *seen) error {
 	for _, body := range r.fake.Core().ModelRequests() {
 		got.sees = append(got.sees, string(body))
 	}
-	r.report.Requests, r.report.Effects = got.requests, got.effects
-	return nil
+	r.report.Requests, r.report.Effects = got.requests.all, got.effects.all
+	return got, nil
+}
+
+// kindOf is the name under which a story counts a write or an effect.
+func kindOf(kind, action string) string {
+	if action == "cancel" {
+		return kind + ".cancel"
+	}
+	return kind
 }
 
 // finish says what never happened.
@@ -440,7 +472,7 @@ func (r Report) String() string {
 	if !r.Passed {
 		word = "FAIL"
 	}
-	fmt.Fprintf(&b, "%s  %s  (%d requests, %d effects)", word, r.Title, r.Requests, r.Effects)
+	fmt.Fprintf(&b, "%s  %s: %s  (%s, %s)", word, r.File, r.Title, countOf(r.Requests, "request"), countOf(r.Effects, "effect"))
 	for _, f := range r.Failures {
 		fmt.Fprintf(&b, "\n      step %d, %s: %s", f.Step, f.Title, f.What)
 	}

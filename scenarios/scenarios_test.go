@@ -40,7 +40,7 @@ steps:
 		t.Fatal(err)
 	}
 	r, err := Run(f)
-	if err != nil || r.Passed || !strings.Contains(r.String(), "2 of 1 requests: the surplus arose behind Notwice") {
+	if err != nil || r.Passed || !strings.Contains(r.String(), "2 of 1 request: the surplus arose behind Notwice") {
 		t.Errorf("%v: %s", err, r)
 	}
 }

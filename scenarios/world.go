@@ -30,17 +30,16 @@ type world struct {
 	store  *boltjournal.Store
 	tools  *toolbox.Toolbox
 	random *rand.ChaCha8
+	before *facts // as they were after the step before
 }
 
 // newWorld starts the provider and the product's first life in an empty folder.
 func newWorld(f *File, dir string) (*world, error) {
 	w := &world{file: f, clock: NewClock(), path: filepath.Join(dir, "journal.db"), random: rand.NewChaCha8([32]byte{1})}
-	p := f.Provider
+	options := f.Provider.options()
+	options.Clock = w.clock
 	var err error
-	w.fake, err = fakeprovider.Start(fakeprovider.Options{
-		Key: p.Key, ForgetAfter: seconds(p.ForgetAfter), Dialect: p.Dialect, SearchLag: seconds(p.Search.Lag), SearchPage: p.Search.Page, Clock: w.clock,
-	})
-	if err != nil {
+	if w.fake, err = fakeprovider.Start(options); err != nil {
 		return nil, fmt.Errorf("provider: %w", err)
 	}
 	w.wire = w.clock.Transport(httptool.NewTransport())
@@ -78,24 +77,6 @@ func (w *world) begin(strike Striker) error {
 
 func (w *world) lifeClock() toolbox.Clock { return lifeClock{virtual: w.clock, life: w.life} }
 
-// lay is how the story changes a built-in tool.
-func (f *File) lay(name string) func(toolbox.Facts) (toolbox.Facts, error) {
-	n := f.Tools[name]
-	if n == nil {
-		return nil
-	}
-	return func(facts toolbox.Facts) (toolbox.Facts, error) {
-		if p := n.Get("profile"); p != nil {
-			profile, _ := p.Value.(string)
-			var err error
-			if facts, err = httptool.LayProfile(facts, profile); err != nil {
-				return facts, p.Errorf("%v", err)
-			}
-		}
-		return facts.Lay(n, false)
-	}
-}
-
 // restart ends the present life, as a crash does, and begins the next one.
 func (w *world) restart() error {
 	w.life.end()
@@ -112,7 +93,7 @@ func (w *world) close() error {
 	return errors.Join(w.store.Drop(), w.fake.Close())
 }
 
-// ask is an agent in the present life.
+// agent is an agent in the present life.
 func (w *world) agent(wait time.Duration, account string) *agent.Agent {
 	client := &http.Client{Transport: w.clock.Transport(&http.Transport{DisableKeepAlives: true})}
 	return agent.New(agent.Options{

@@ -1,0 +1,110 @@
+package scenarios
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"notwice/canonical"
+	"notwice/fakeprovider"
+	"notwice/journal"
+)
+
+// facts are all that the checkers look at: what the journal says of itself, what the provider did, and what it received.
+type facts struct {
+	ops       []journal.Operation
+	histories map[journal.Key][]journal.Event
+	effects   []fakeprovider.Effect
+	requests  []fakeprovider.RequestSeen
+	unread    []string // what could not be read at all
+
+	before *facts // as they were after the step before; nil: there was none
+}
+
+// facts reads journal and ledger as they stand.
+func (w *world) facts() *facts {
+	f := &facts{histories: map[journal.Key][]journal.Event{}, before: w.before, requests: w.fake.Core().Requests().List}
+	var err error
+	if f.ops, err = w.operations(); err != nil {
+		f.unread = append(f.unread, "the journal cannot be read: "+err.Error())
+	}
+	if f.effects, err = w.fake.Core().Effects(w.clock.Now()); err != nil {
+		f.unread = append(f.unread, "the ledger cannot be read: "+err.Error())
+	}
+	for _, op := range f.ops {
+		if f.histories[op.Key], err = w.store.History(context.Background(), op.Key); err != nil {
+			f.unread = append(f.unread, "the history of "+op.Number+" cannot be read: "+err.Error())
+		}
+	}
+	return f
+}
+
+// check holds the present facts, and what became of the earlier ones, against the invariants.
+func (w *world) check() []string {
+	f := w.facts()
+	broken := f.check()
+	f.before = nil // only the last step is compared
+	w.before = f
+	return broken
+}
+
+// writesOf are the writes that bear an operation's key or number, in the order in which the provider received them.
+func (f *facts) writesOf(op journal.Operation) (mine []fakeprovider.RequestSeen) {
+	for _, r := range f.requests {
+		if isWrite(r) && bearsKey(r, op) {
+			mine = append(mine, r)
+		}
+	}
+	return mine
+}
+
+func isWrite(r fakeprovider.RequestSeen) bool { return r.Action == "create" || r.Action == "cancel" }
+
+// bearsKey reports whether a request shows that it is an operation's: by the key in its header, or by key or number in its
+// body.
+func bearsKey(r fakeprovider.RequestSeen, op journal.Operation) bool {
+	if strings.Trim(r.Key, `"`) == string(op.Key) {
+		return true
+	}
+	body := fieldsOf(r)
+	return body["key"] == string(op.Key) || body["reference"] == op.Number || body["number"] == op.Number
+}
+
+// fieldsOf are the fields of a request's body; none where it is no JSON object.
+func fieldsOf(r fakeprovider.RequestSeen) map[string]any {
+	fields, err := canonical.ParseObject(r.Body)
+	if err != nil {
+		return nil
+	}
+	return fields
+}
+
+// effectsOf are the effects that bear an operation's key or number.
+func (f *facts) effectsOf(op journal.Operation) (mine []fakeprovider.Effect) {
+	for _, e := range f.effects {
+		if e.Key == string(op.Key) || e.Number == op.Number || e.Reference == op.Number {
+			mine = append(mine, e)
+		}
+	}
+	return mine
+}
+
+// identified reports whether an operation's tool declares which fields name the business thing.
+func identified(op journal.Operation) bool {
+	for _, f := range op.Fields {
+		if f.Role == canonical.Identity {
+			return true
+		}
+	}
+	return false
+}
+
+// finalSince is when an operation first became final, by its history.
+func finalSince(events []journal.Event) (at time.Time, ok bool) {
+	for _, e := range events {
+		if e.Status.Final() {
+			return e.At, true
+		}
+	}
+	return at, false
+}
