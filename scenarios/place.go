@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"notwice/canonical/strictyaml"
@@ -17,8 +18,8 @@ var (
 	bareWord   = regexp.MustCompile(`[A-Za-z_]+`)
 )
 
-// placed is an error at the part of a node that its message names: a quoted key or value first, else a key that stands bare in
-// it, else the node itself. An error that has a place keeps it, without what was wrapped around it.
+// placed is an error at the part of a node that its message names: a quoted key or value first, else the keys that stand bare in
+// it, each below the one before, else the node itself. An error that has a place keeps it, without what was wrapped around it.
 func placed(n *strictyaml.Node, err error) error {
 	var has *strictyaml.Error
 	switch {
@@ -29,32 +30,34 @@ func placed(n *strictyaml.Node, err error) error {
 	}
 	text := err.Error()
 	for _, m := range quotedWord.FindAllStringSubmatch(text, -1) {
-		if at := named(n, m[1], true); at != nil {
+		if at, _ := named(n, m[1], true); at != nil {
 			return at.Errorf("%s", text)
 		}
 	}
+	at, inside := n, n
 	for _, word := range bareWord.FindAllString(strings.ReplaceAll(text, "look-up", "lookup"), -1) {
-		if at := named(n, word, false); at != nil {
-			return at.Errorf("%s", text)
+		if key, value := named(inside, word, false); key != nil {
+			at, inside = key, value // `break: status 200 …` goes on to the status of this break
 		}
 	}
-	return n.Errorf("%s", text)
+	return at.Errorf("%s", text)
 }
 
-// named is the first key of that name below a node or, with values, the first scalar of that text; nil: there is none.
-func named(n *strictyaml.Node, word string, values bool) *strictyaml.Node {
+// named is the first key of that name below a node, with what it holds, or, with values, the first scalar of that text; nil:
+// there is none.
+func named(n *strictyaml.Node, word string, values bool) (at, value *strictyaml.Node) {
 	if n.Kind == strictyaml.Scalar && values && n.Value != nil && fmt.Sprint(n.Value) == word {
-		return n
+		return n, n
 	}
 	for i, key := range n.Keys {
 		if key == word {
-			return n.Names[i]
+			return n.Names[i], n.Values[i]
 		}
 	}
-	for _, inner := range append(append([]*strictyaml.Node(nil), n.Items...), n.Values...) {
-		if at := named(inner, word, values); at != nil {
-			return at
+	for _, inner := range append(slices.Clone(n.Items), n.Values...) {
+		if at, value = named(inner, word, values); at != nil {
+			return at, value
 		}
 	}
-	return nil
+	return nil, nil
 }
