@@ -131,6 +131,7 @@ var canaries = []struct {
 		f.effects = append(f.effects, twin)
 	}},
 	{"S2", "a key that nobody minted", func(f *facts) { f.requests[4].Key = "key-999" }},
+	{"S2", "an encoded key that nobody minted", func(f *facts) { f.requests[4].Key = shapesOf(journal.Operation{Key: "key-999"})[4] }},
 	{"S2", "more writes than attempts", func(f *facts) { f.requests = append(f.requests, write(6, 7, "", `{"order_id":"822"}`)) }},
 	{"S2", "one attempt, two writes", func(f *facts) {
 		f.ops[3].AttemptCount++ // the sum is right
@@ -172,7 +173,8 @@ var canaries = []struct {
 	}},
 	{"S10", "an old epoch", func(f *facts) { f.move("key-821", event(9, "claimed", journal.InProgress)) }},
 	{"S10", "a stale outcome", func(f *facts) { f.move("key-821", outcome(9, journal.Applied)) }},
-	{"S11", "sent after its end", func(f *facts) {
+	{"S11", "sent after its end, within one step", func(f *facts) {
+		f.before = nil
 		f.ops[0].AttemptCount++
 		f.requests = append(f.requests, write(6, 2, "key-817", `{"order_id":"817","amount_minor":100}`))
 	}},
@@ -198,7 +200,8 @@ var canaries = []struct {
 	{"S15", "the history is shorter", func(f *facts) { f.histories["key-817"] = f.histories["key-817"][:4] }},
 	{"S15", "the history was rewritten", func(f *facts) { f.histories["key-817"][0].Note = "another" }},
 	{"S16", "a record cannot be read", func(f *facts) { f.unread = []string{"checksum"} }},
-	{"S20", "two rulings in one episode", func(f *facts) { f.move("key-821", ruled(9, "wait"), ruled(9, "resend")) }},
+	{"S20", "two rulings in one episode", func(f *facts) { f.move("key-821", ruled(9, "resend"), ruled(9, "close")) }},
+	{"S20", "the same ruling twice", func(f *facts) { f.move("key-821", ruled(9, "seen"), ruled(9, "seen")) }},
 	{"S20", "nobody ruled", func(f *facts) { f.histories["key-820"][4].By = "" }},
 	{"S22", "one external id, two operations", func(f *facts) { f.ops[2].ExternalID = "pay_1" }},
 }
@@ -242,6 +245,38 @@ func TestOtherRequestsWithoutIdentityMayBeOpen(t *testing.T) {
 	f.ops[4].Fields, f.ops[5].Fields = nil, nil
 	if broken := f.check(); len(broken) > 0 {
 		t.Errorf("%q", broken)
+	}
+}
+
+// A key is known in every shape in which a provider may want it, and in no other.
+func TestKeysInOtherShapes(t *testing.T) {
+	for _, knobs := range []string{
+		"key: {encode: sf_string}", "key: {encode: uuid}", "key: {encode: base32hex}", "key: {max_length: 20}", "key: {encode: base32hex, max_length: 30}",
+		"key: {in: body, name: key}", "key: {encode: number}, resend: after_absence, lookup: {by: reference, match: {path: key}}",
+	} {
+		r := play(t, story+"tools: {create_payment: {"+knobs+"}}\nsteps:\n  - {call: pay, expect: {word: DONE, effects: 1}}\n  - {call: pay, expect: {word: ALREADY DONE, requests: 1}}\n")
+		if !r.Passed {
+			t.Errorf("%s:\n%s", knobs, r)
+		}
+	}
+}
+
+// A person may wait, and decide before anything else has happened.
+func TestWaitingIsNoSecondRuling(t *testing.T) {
+	r := play(t, story+`tools: {create_payment: {unknown_after: 15m}}
+steps:
+  - fault:
+      - {on: payments.create, do: timeout_no_commit}
+      - {on: payments.search, do: lookup_error, status: 500, times: 10000}
+  - {call: pay, expect: {status: unknown}}
+  - advance: 20m
+  - {reconcile: pay, expect: {waits: true}}
+  - {rule: pay, decision: wait, expect: {status: unknown, waits: false}}
+  - {rule: pay, decision: wait, expect: {status: unknown}}
+  - {rule: pay, decision: close, expect: {status: failed_final}}
+`)
+	if !r.Passed {
+		t.Error(r)
 	}
 }
 

@@ -63,17 +63,16 @@ func (c *checker) oneEffect(op journal.Operation) {
 // writesAreJournaled is S2 over all operations: every write at the provider belongs to an attempt that the journal knows.
 func (c *checker) writesAreJournaled() {
 	attempts, writes := 0, 0
-	known := map[string]bool{}
 	for _, op := range c.ops {
 		attempts += op.AttemptCount
-		known[string(op.Key)], known[`"`+string(op.Key)+`"`] = true, true
 	}
 	for _, r := range c.requests {
 		if !isWrite(r) {
 			continue
 		}
 		writes++
-		if r.Key != "" && !known[r.Key] {
+		known := slices.ContainsFunc(c.ops, func(op journal.Operation) bool { return isKeyOf(r.Key, op) })
+		if r.Key != "" && !known {
 			c.say("S2: request %d bears the key %s, which the journal does not know", r.N, r.Key)
 		}
 	}

@@ -105,8 +105,10 @@ func (c *checker) basis(op journal.Operation, events []journal.Event) {
 	}
 }
 
-// rulings is S20: one ruling per episode. Between two decisions about an operation something else happened to it.
+// rulings is S20: one ruling per episode. What a ruling settles is over, so another one right behind it decides the same thing
+// twice; so does the same ruling given twice. A person may wait and then decide, wait longer, or give leave once more.
 func (c *checker) rulings(op journal.Operation, events []journal.Event) {
+	settles := []string{"happened", "resend", "close", "approve", "decline", "replace", "stop"}
 	for i, e := range events {
 		if e.What != "ruled" {
 			continue
@@ -114,8 +116,12 @@ func (c *checker) rulings(op journal.Operation, events []journal.Event) {
 		if e.By == "" {
 			c.say("S20: nobody ruled %s of operation %s", e.Reason, op.Number)
 		}
-		if i > 0 && events[i-1].What == "ruled" && (e.Reason != "again" || events[i-1].Reason != "again") {
-			c.say("S20: operation %s was ruled %s and %s in one episode", op.Number, events[i-1].Reason, e.Reason)
+		if i == 0 || events[i-1].What != "ruled" {
+			continue
+		}
+		first := events[i-1].Reason
+		if slices.Contains(settles, first) || first == e.Reason && first != "again" && first != "wait" {
+			c.say("S20: operation %s was ruled %s and %s in one episode", op.Number, first, e.Reason)
 		}
 	}
 }

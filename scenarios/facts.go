@@ -2,6 +2,11 @@ package scenarios
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,14 +65,41 @@ func (f *facts) writesOf(op journal.Operation) (mine []fakeprovider.RequestSeen)
 
 func isWrite(r fakeprovider.RequestSeen) bool { return r.Action == "create" || r.Action == "cancel" }
 
-// bearsKey reports whether a request shows that it is an operation's: by the key in its header, or by key or number in its
-// body.
+// bearsKey reports whether a request shows that it is an operation's: by its header, or by key or number in its body.
 func bearsKey(r fakeprovider.RequestSeen, op journal.Operation) bool {
-	if strings.Trim(r.Key, `"`) == string(op.Key) {
+	if isKeyOf(r.Key, op) {
 		return true
 	}
 	body := fieldsOf(r)
-	return body["key"] == string(op.Key) || body["reference"] == op.Number || body["number"] == op.Number
+	for _, name := range []string{"key", "reference", "number"} {
+		if text, _ := body[name].(string); isKeyOf(text, op) {
+			return true
+		}
+	}
+	return false
+}
+
+// isKeyOf reports whether a text on the wire is an operation's key or number in one of the shapes that providers want.
+func isKeyOf(text string, op journal.Operation) bool {
+	if text == "" {
+		return false
+	}
+	shapes := shapesOf(op)
+	digest := shapes[len(shapes)-1]
+	return slices.Contains(shapes, text) || len(text) >= 16 && strings.HasPrefix(digest, text)
+}
+
+// shapesOf are the shapes of an operation's name (FORMATS §2, `encode:`), the digest last: a key that is too long for its
+// provider is sent as the beginning of its digest.
+func shapesOf(op journal.Operation) []string {
+	key := string(op.Key)
+	sum := sha256.Sum256([]byte(key))
+	uuid := sum
+	uuid[6], uuid[8] = uuid[6]&0x0f|0x80, uuid[8]&0x3f|0x80
+	return []string{
+		key, op.Number, `"` + key + `"`, strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString([]byte(key))),
+		fmt.Sprintf("%x-%x-%x-%x-%x", uuid[0:4], uuid[4:6], uuid[6:8], uuid[8:10], uuid[10:16]), hex.EncodeToString(sum[:]),
+	}
 }
 
 // fieldsOf are the fields of a request's body; none where it is no JSON object.
@@ -82,7 +114,9 @@ func fieldsOf(r fakeprovider.RequestSeen) map[string]any {
 // effectsOf are the effects that bear an operation's key or number.
 func (f *facts) effectsOf(op journal.Operation) (mine []fakeprovider.Effect) {
 	for _, e := range f.effects {
-		if e.Key == string(op.Key) || e.Number == op.Number || e.Reference == op.Number {
+		inBody, _ := canonical.Parse(e.Fields["key"])
+		text, _ := inBody.(string)
+		if isKeyOf(e.Key, op) || isKeyOf(e.Number, op) || isKeyOf(e.Reference, op) || isKeyOf(text, op) {
 			mine = append(mine, e)
 		}
 	}

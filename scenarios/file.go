@@ -338,11 +338,23 @@ func (f *File) checkSteps() error {
 			return s.Node.Errorf("the crash strikes in the next step, and there is none")
 		case s.Model != nil && !s.Resume && s.Model.User == "":
 			return s.Node.Get("model").Errorf("user is missing: what the person says")
+		case scripts(s.Parallel) > 1:
+			return s.Node.Errorf("one script plays at a time; one step of parallel may bring answers")
 		case s.Parallel != nil && s.Expect != nil && s.Expect.ofAnswer(false):
 			return s.Node.Get("expect").Errorf("parallel has several answers; expect of one stands in its own step, words, says and counts stand here")
 		}
 		return nil
 	})
+}
+
+// scripts counts the steps that bring a script of their own.
+func scripts(steps []Step) (n int) {
+	for _, s := range steps {
+		if s.Model != nil && s.Model.Script != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // checkUse refuses a call never made and a story that expects nothing.

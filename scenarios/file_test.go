@@ -51,6 +51,7 @@ func TestRefusedAtLoad(t *testing.T) {
 		"words":            {story + "steps:\n  - {call: pay, expect: {words: [DONE, |NOPE]}}\n", "NOPE"},
 		"inside parallel":  {story + "steps:\n  - parallel:\n      - {call: pay, expect: {word: |DUN}}\n      - {call: pay}\n", "known are DONE"},
 		"of several":       {story + "steps:\n  - parallel: [{call: pay}, {call: pay}]\n    expect: {|status: succeeded}\n", "several answers"},
+		"two scripts":      {story + "steps:\n  - |parallel:\n      - model: {user: A., answers: [{say: Hm.}]}\n      - model: {user: B., answers: [{say: Hm.}]}\n" + steps[7:], "one script"},
 		"omit":             {story + "steps:\n  - {|call: pay, omit: [nothing], expect: {effects: 1}}\n", "no argument"},
 		"scope":            {story + "tools: {create_payment: {scope: |nowhere}}\n" + steps, "scope is journal"},
 		"resend":           {story + "tools: {create_payment: {resend: |always}}\n" + steps, "resend is never"},
