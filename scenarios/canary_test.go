@@ -161,6 +161,10 @@ var canaries = []struct {
 	{"S6", "a timeout became failed_final", func(f *facts) { f.move("key-821", ended(9, journal.FailedFinal, journal.Response)) }},
 	{"S6", "a timeout became succeeded", func(f *facts) { f.move("key-821", ended(9, journal.Succeeded, journal.Response)) }},
 	{"S6", "a refusal became succeeded", func(f *facts) { f.histories["key-817"][2].Outcome = journal.Rejected }},
+	{"S6", "a person's patience became failed_final", func(f *facts) {
+		f.move("key-821", ruled(9, "wait"), ended(9, journal.FailedFinal, journal.Person))
+	}},
+	{"S6", "a timeout took the place of a person's word", func(f *facts) { f.move("key-820", ended(9, journal.Succeeded, journal.LookupByKey)) }},
 	{"S7", "failed_final, and there it is", func(f *facts) { f.effects[0].Key, f.requests[0].Key = "key-818", "key-818" }},
 	{"S8", "no such effect", func(f *facts) { f.ops[0].ExternalID = "pay_7" }},
 	{"S8", "two effects of one id", func(f *facts) { f.effects = append(f.effects, f.effects[0]) }},

@@ -88,18 +88,28 @@ func (c *checker) claims(op journal.Operation, events []journal.Event) {
 	}
 }
 
+// ends says what can stand under each final state: the outcome of an attempt, and the rulings.
+var ends = map[journal.Status]struct {
+	outcome journal.Outcome
+	rulings []string
+}{
+	journal.Succeeded:   {journal.Applied, []string{"happened"}},
+	journal.FailedFinal: {journal.Rejected, []string{"close", "decline", "replace", "stop"}},
+}
+
 // basis is S6: what is not definite means unknown. A final state rests on what the history shows before it: a definite outcome,
-// a look-up that found something, or a ruling.
+// a look-up that found something, or a ruling that ends. What a wrapped tool calls an error is outside.
 func (c *checker) basis(op journal.Operation, events []journal.Event) {
-	definite := map[journal.Status]journal.Outcome{journal.Succeeded: journal.Applied, journal.FailedFinal: journal.Rejected}
 	for i, e := range events {
-		if !e.Status.Final() || i > 0 && events[i-1].Status.Final() {
+		if e.What != "moved" || !e.Status.Final() || e.Evidence == journal.UpstreamError {
 			continue
 		}
+		end := ends[e.Status]
 		rests := slices.ContainsFunc(events[:i], func(b journal.Event) bool {
-			return b.Outcome == definite[e.Status] || b.What == "look_up" && b.Reason == "found" || b.What == "ruled"
+			found, ended := b.What == "look_up" && b.Reason == "found", b.What == "ruled" && slices.Contains(end.rulings, b.Reason)
+			return b.Outcome == end.outcome || found || ended
 		})
-		if !rests && e.Evidence != journal.UpstreamError {
+		if !rests {
 			c.say("S6: operation %s became %s, and nothing definite was seen before", op.Number, e.Status)
 		}
 	}

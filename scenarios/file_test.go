@@ -208,3 +208,21 @@ func TestReportNamesTheFile(t *testing.T) {
 		t.Error(r)
 	}
 }
+
+// A crash strikes whoever is under way; the steps inside parallel say so for themselves.
+func TestCrashInsideParallel(t *testing.T) {
+	const crash = story + `steps:
+  - crash: {after: wire.send}
+  - parallel:
+      - {call: pay, wait: 20s, expect: {crashed: true, requests: 1}}
+      - {call: pay, wait: 20s, expect: {%s}}
+    expect: {crashed: true, effects: 1}
+`
+	if r := play(t, fmt.Sprintf(crash, "crashed: true")); !r.Passed {
+		t.Error(r)
+	}
+	r := play(t, fmt.Sprintf(crash, "external_id: absent"))
+	if len(r.Failures) != 1 || !strings.Contains(r.String(), "call pay (2 of 2): an answer is expected, and the step has none") {
+		t.Error(r)
+	}
+}
