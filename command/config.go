@@ -6,15 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"notwice/canonical/strictyaml"
 	"notwice/policy"
+	"notwice/scenarios"
 	"notwice/scenarios/demo"
 	"notwice/toolbox"
-	"notwice/toolbox/httptool"
 )
 
 // config is what a configuration file says (FORMATS §2). Under tools: stand knobs that are laid over the built-in tools.
@@ -75,13 +74,8 @@ func parseConfig(file string, data []byte) (cfg config, err error) {
 	if at := n.Get("notify"); at != nil && (len(cfg.Notify) == 0 || cfg.Notify[0] == "") {
 		return cfg, at.Errorf("notify is a list: a program and its arguments")
 	}
-	for name, tool := range cfg.Tools {
-		if !slices.Contains(demo.Names(), name) {
-			return cfg, tool.Errorf("there is no built-in tool %q; there are %s (own tools are added by Go programs in this version)", name, strings.Join(demo.Names(), ", "))
-		}
-		if _, err := cfg.lay(name)(toolbox.Facts{Effect: toolbox.Write}); err != nil {
-			return cfg, err
-		}
+	if err := scenarios.CheckTools(cfg.Tools); err != nil {
+		return cfg, err
 	}
 	for name, o := range cfg.Policy {
 		if !slices.Contains(demo.Names(), name) {
@@ -94,16 +88,9 @@ func parseConfig(file string, data []byte) (cfg config, err error) {
 // lay is how the file changes a built-in tool: its knobs, then tool_policy, which wins.
 func (cfg config) lay(name string) func(toolbox.Facts) (toolbox.Facts, error) {
 	return func(facts toolbox.Facts) (toolbox.Facts, error) {
-		if n := cfg.Tools[name]; n != nil {
-			if p := n.Get("profile"); p != nil {
-				profile, _ := p.Value.(string)
-				var err error
-				if facts, err = httptool.LayProfile(facts, profile); err != nil {
-					return facts, p.Errorf("%v", err)
-				}
-			}
+		if knobs := scenarios.Lay(cfg.Tools[name]); knobs != nil {
 			var err error
-			if facts, err = facts.Lay(n, false); err != nil {
+			if facts, err = knobs(facts); err != nil {
 				return facts, err
 			}
 		}

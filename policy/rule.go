@@ -256,6 +256,7 @@ func (d Decision) letGo(k journal.Known, r Ruling, p Policy, now Now) Decision {
 	case op.NeedsCaller: // its next equal call brings what is needed
 		op.Status, op.Reason, op.Counted = journal.Pending, "let_go", nil
 		op.Due, op.Rests, op.Released = idle(op), true, false
+		d.event(now, "moved", "let_go", "")
 		return d.write(Answer)
 	}
 	return claim(d, p, now)

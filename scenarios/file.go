@@ -111,7 +111,7 @@ func (f *File) check(n *strictyaml.Node) error {
 			return call.Args.Errorf("args is a map")
 		}
 	}
-	for _, check := range []func() error{func() error { return f.checkProvider(n) }, f.checkTools, f.checkSteps} {
+	for _, check := range []func() error{func() error { return f.checkProvider(n) }, func() error { return CheckTools(f.Tools) }, f.checkSteps} {
 		if err := check(); err != nil {
 			return err
 		}

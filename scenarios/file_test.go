@@ -55,7 +55,7 @@ func TestRefusedAtLoad(t *testing.T) {
 		"omit":             {story + "steps:\n  - {|call: pay, omit: [nothing], expect: {effects: 1}}\n", "no argument"},
 		"scope":            {story + "tools: {create_payment: {scope: |nowhere}}\n" + steps, "scope is journal"},
 		"resend":           {story + "tools: {create_payment: {resend: |always}}\n" + steps, "resend is never"},
-		"key":              {story + "tools:\n  create_payment:\n    key: {in: |nowhere}\n" + steps, "cannot travel"},
+		"key":              {story + "tools:\n  create_payment:\n    key: {in: |nowhere}\n" + steps, "in is header, body"},
 		"guard":            {story + "tools: {create_payment: {deadline: 5s, |guard: full}}\n" + steps, "takes no guard"},
 		"contradiction":    {story + "tools: {create_payment: {|on_repeat: executes}}\n" + steps, "a second effect"},
 		"look-up":          {story + "tools: {create_payment: {lookup: {|by: reference}}}\n" + steps, "does not send our number"},

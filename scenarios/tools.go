@@ -14,9 +14,8 @@ import (
 	"notwice/toolbox/httptool"
 )
 
-// lay is how the story changes a built-in tool.
-func (f *File) lay(name string) func(toolbox.Facts) (toolbox.Facts, error) {
-	n := f.Tools[name]
+// Lay is how a map of knobs changes a built-in tool; nil changes nothing.
+func Lay(n *strictyaml.Node) func(toolbox.Facts) (toolbox.Facts, error) {
 	if n == nil {
 		return nil
 	}
@@ -32,15 +31,15 @@ func (f *File) lay(name string) func(toolbox.Facts) (toolbox.Facts, error) {
 	}
 }
 
-// checkTools lays the story's knobs and adds the tools once, over a journal that is thrown away: what contradicts itself is
-// refused where it stands, before anything runs.
-func (f *File) checkTools() error {
+// CheckTools lays knobs over the built-in tools and adds them once, over a journal that is thrown away: what contradicts itself
+// is refused where it stands, before anything runs.
+func CheckTools(knobs map[string]*strictyaml.Node) error {
 	tools, err := toolbox.New(context.Background(), toolbox.Options{Journal: memjournal.New()})
 	if err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(f.Tools)) {
-		n := f.Tools[name]
+	for _, name := range slices.Sorted(maps.Keys(knobs)) {
+		n := knobs[name]
 		if !slices.Contains(demo.Names(), name) {
 			return n.Errorf("there is no built-in tool %q; there are %s", name, strings.Join(demo.Names(), ", "))
 		}
@@ -50,7 +49,7 @@ func (f *File) checkTools() error {
 		if use := n.Get("use"); use != nil {
 			return use.Errorf("tools from a file come with a later version")
 		}
-		if err := f.tryTool(tools, name); err != nil {
+		if err := tryTool(tools, name, n); err != nil {
 			return placed(n, err)
 		}
 	}
@@ -58,8 +57,8 @@ func (f *File) checkTools() error {
 }
 
 // tryTool builds a request too: where the key travels is not looked at before.
-func (f *File) tryTool(tools *toolbox.Toolbox, name string) error {
-	tool, err := demo.Tool(name, "http://127.0.0.1:1", "fake", nil, f.lay(name))
+func tryTool(tools *toolbox.Toolbox, name string, n *strictyaml.Node) error {
+	tool, err := demo.Tool(name, "http://127.0.0.1:1", "fake", nil, Lay(n))
 	if err != nil {
 		return err
 	}

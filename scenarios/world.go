@@ -64,7 +64,7 @@ func (w *world) begin(strike Striker) error {
 		return err
 	}
 	for _, name := range demo.Names() {
-		tool, err := demo.Tool(name, w.fake.URL(), "fake", w.wire, w.file.lay(name))
+		tool, err := demo.Tool(name, w.fake.URL(), "fake", w.wire, Lay(w.file.Tools[name]))
 		if err != nil {
 			return err
 		}

@@ -79,6 +79,26 @@ type KeyPlace struct {
 // Sent reports whether the key travels at all.
 func (k KeyPlace) Sent() bool { return k.In != "" && k.In != "none" }
 
+// check refuses a place or a shape that nothing knows.
+func (k KeyPlace) check() error {
+	switch {
+	case !slices.Contains([]string{"", "none", "header", "body", "query", "path"}, k.In):
+		return fmt.Errorf("key: in is header, body, query, path or none, not %q", k.In)
+	case !slices.Contains([]string{"", "raw", "number", "sf_string", "uuid", "base32hex"}, k.Encode):
+		return fmt.Errorf("key: encode is raw, number, sf_string, uuid or base32hex, not %q", k.Encode)
+	case k.Name == "" && slices.Contains([]string{"header", "body", "query"}, k.In):
+		return fmt.Errorf("key: in %s needs a name", k.In)
+	case k.MaxLength < 0:
+		return fmt.Errorf("key: max_length is at least 1")
+	}
+	for _, also := range k.Also {
+		if err := also.check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Window is how long a provider remembers a key: a duration, forever or unknown.
 type Window struct{ policy.Window }
 

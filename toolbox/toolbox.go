@@ -169,7 +169,7 @@ func checkFacts(d Declaration, added Tool) error {
 			return err
 		}
 	}
-	return nil
+	return f.Key.check()
 }
 
 // Tools returns the declarations of all tools, sorted by name.
