@@ -28,12 +28,15 @@ type facts struct {
 
 // facts reads journal and ledger as they stand.
 func (w *world) facts() *facts {
-	f := &facts{histories: map[journal.Key][]journal.Event{}, before: w.before, requests: w.fake.Core().Requests().List}
-	var err error
+	f := &facts{histories: map[journal.Key][]journal.Event{}, before: w.before}
+	requests, err := w.out.requests()
+	if f.requests = requests.List; err != nil {
+		f.unread = append(f.unread, "the requests cannot be read: "+err.Error())
+	}
 	if f.ops, err = w.operations(); err != nil {
 		f.unread = append(f.unread, "the journal cannot be read: "+err.Error())
 	}
-	if f.effects, err = w.fake.Core().Effects(w.clock.Now()); err != nil {
+	if f.effects, err = w.out.effects(w.clock.Now()); err != nil {
 		f.unread = append(f.unread, "the ledger cannot be read: "+err.Error())
 	}
 	for _, op := range f.ops {

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,10 +24,12 @@ type File struct {
 	Steps    []Step                      `yaml:"steps"`
 	Always   *Expect                     `yaml:"always"`
 	Explore  *strictyaml.Node            `yaml:"explore"`
+	Clock    string                      `yaml:"clock"`
 }
 
 // ProviderFacts is how the fake provider behaves.
 type ProviderFacts struct {
+	At          string              `yaml:"at"` // base URL of a fake provider in another process; empty: one is started for the story
 	Key         string              `yaml:"key"`
 	ForgetAfter strictyaml.Duration `yaml:"forget_after"`
 	Dialect     string              `yaml:"dialect"`
@@ -60,9 +63,6 @@ func parseFile(name string, data []byte, read func(name string) (file string, da
 		return nil, err
 	}
 	f := &File{Name: name}
-	if at := n.Get("provider"); at != nil && at.Get("at") != nil {
-		return nil, at.Get("at").Errorf("a provider at a URL comes with a later version; the fake is started for each story")
-	}
 	if err := strictyaml.Decode(n, f); err != nil {
 		return nil, err
 	}
@@ -122,8 +122,20 @@ func (f *File) check(n *strictyaml.Node) error {
 // checkProvider tries the provider's keys on a fake that nobody will call.
 func (f *File) checkProvider(n *strictyaml.Node) error {
 	at := n.Get("provider")
+	if clock := n.Get("clock"); clock != nil && (f.Clock != "real" || f.Provider.At == "") {
+		return clock.Errorf("clock takes real, beside a provider that is at a URL; any other time is virtual")
+	}
 	if at == nil {
 		return nil
+	}
+	if where := at.Get("at"); where != nil {
+		u, err := url.Parse(f.Provider.At)
+		if err != nil || u.Scheme != "http" || u.Host == "" || u.Path != "" && u.Path != "/" {
+			return where.Errorf("a URL such as http://127.0.0.1:18080 is needed")
+		}
+		if len(at.Keys) > 1 {
+			return at.Errorf("a provider at a URL is set up where it runs: notwice fake --help")
+		}
 	}
 	if search := at.Get("search"); search != nil && search.Get("page") != nil && f.Provider.Search.Page < 1 {
 		return search.Get("page").Errorf("page is the number of objects on a page, at least 1")

@@ -97,14 +97,17 @@ func (s Step) misses(got seen) []string {
 
 // look counts at the provider and in the journal.
 func (r *runner) look() (got counted, err error) {
-	effects, err := r.fake.Core().Effects(r.clock.Now())
+	effects, err := r.out.effects(r.clock.Now())
 	if err != nil {
 		return got, err
 	}
 	for _, e := range effects {
 		got.effects.add(kindOf(e.Kind, e.Action))
 	}
-	requests := r.fake.Core().Requests()
+	requests, err := r.out.requests()
+	if err != nil {
+		return got, err
+	}
 	for _, q := range requests.List {
 		switch q.Action {
 		case "create", "cancel":
@@ -113,7 +116,7 @@ func (r *runner) look() (got counted, err error) {
 			got.lookups.add(q.Kind)
 		}
 	}
-	got.models = requests.Model
+	got.models = r.fake.Core().Requests().Model
 	ops, err := r.operations()
 	if err != nil {
 		return got, err

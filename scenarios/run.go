@@ -25,7 +25,7 @@ type Report struct {
 	Failures []Failure     `json:"failures,omitempty"`
 	Requests int           `json:"requests"` // writes the provider received
 	Effects  int           `json:"effects"`
-	Virtual  time.Duration `json:"virtual_ns"` // how far time moved
+	Virtual  time.Duration `json:"virtual_ns"` // how far the story's time moved
 }
 
 // Failure is what was not as expected, or an invariant that broke, at a step.
@@ -51,6 +51,7 @@ func Run(f *File) (Report, error) {
 	case err != nil:
 		return r, fmt.Errorf("%s: %w", f.Name, err)
 	}
+	began := w.clock.Now()
 	run := runner{world: w, report: &r, keys: map[string]journal.Key{}}
 	for i, step := range f.Steps {
 		if err := run.step(i+1, step); err != nil {
@@ -62,7 +63,7 @@ func Run(f *File) (Report, error) {
 	if err := w.close(); err != nil && len(r.Failures) == 0 {
 		r.Failures = append(r.Failures, Failure{0, "end", err.Error()})
 	}
-	r.Virtual = w.clock.Now().Sub(Epoch)
+	r.Virtual = w.clock.Now().Sub(began)
 	r.Passed = len(r.Failures) == 0
 	return r, nil
 }
@@ -152,17 +153,17 @@ func (r *runner) fault(f *faultList) error {
 		if err := r.unstruck(); err != nil {
 			return err
 		}
-		r.fake.ClearFaults()
-		return nil
+		return r.out.clear()
 	}
-	return r.fake.Arm(f.faults...)
+	return r.out.arm(f.faults...)
 }
 
 func (r *runner) unstruck() error {
-	for _, f := range r.fake.Unstruck() {
+	left, err := r.out.unstruck()
+	for _, f := range left {
 		return fmt.Errorf("the fault %s on %s never struck", f.Do, f.On)
 	}
-	return nil
+	return err
 }
 
 // together runs steps as workers of the present life and moves time until all are over.

@@ -92,6 +92,7 @@ type lifeClock struct {
 	toolbox.Clock
 	virtual *Clock // nil: the clock below
 	life    *life
+	start   func(f func()) // for the clock below: starts a worker; nil: the clock does
 }
 
 func (c lifeClock) Now() journal.Moment {
@@ -120,11 +121,13 @@ func (c lifeClock) Deadline(ctx context.Context, at time.Time) (context.Context,
 }
 
 func (c lifeClock) Go(f func()) {
-	if c.virtual == nil {
+	switch {
+	case c.virtual == nil && c.start == nil:
 		c.Clock.Go(f)
-		return
-	}
-	if c.life.ctx.Err() == nil {
+	case c.life.ctx.Err() != nil:
+	case c.virtual == nil:
+		c.start(f)
+	default:
 		c.virtual.worker(f, nil)
 	}
 }

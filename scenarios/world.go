@@ -21,8 +21,9 @@ import (
 // world is everything of one story: virtual time, the fake provider, and the product in its present life.
 type world struct {
 	file  *File
-	clock *Clock
-	fake  *fakeprovider.Server
+	clock timing
+	fake  *fakeprovider.Server // plays the model; the provider too, unless it is elsewhere
+	out   outside
 	path  string // of the journal
 	wire  http.RoundTripper
 
@@ -35,11 +36,8 @@ type world struct {
 
 // newWorld starts the provider and the product's first life in an empty folder.
 func newWorld(f *File, dir string) (*world, error) {
-	w := &world{file: f, clock: NewClock(), path: filepath.Join(dir, "journal.db"), random: rand.NewChaCha8([32]byte{1})}
-	options := f.Provider.options()
-	options.Clock = w.clock
-	var err error
-	if w.fake, err = fakeprovider.Start(options); err != nil {
+	w := &world{file: f, path: filepath.Join(dir, "journal.db"), random: rand.NewChaCha8([32]byte{1})}
+	if err := w.provide(); err != nil {
 		return nil, fmt.Errorf("provider: %w", err)
 	}
 	w.wire = w.clock.Transport(httptool.NewTransport())
@@ -48,6 +46,26 @@ func newWorld(f *File, dir string) (*world, error) {
 		return nil, err
 	}
 	return w, nil
+}
+
+// provide starts the provider in virtual time, or finds the one that is elsewhere, in real time.
+func (w *world) provide() (err error) {
+	if at := w.file.Provider.At; at != "" {
+		there, err := fakeprovider.Dial(at)
+		if err != nil {
+			return err
+		}
+		w.clock, w.out = &realTime{}, elsewhere{there}
+		w.fake, err = fakeprovider.Start(fakeprovider.Options{})
+		return err
+	}
+	clock := NewClock()
+	options := w.file.Provider.options()
+	options.Clock = clock
+	if w.fake, err = fakeprovider.Start(options); err == nil {
+		w.clock, w.out = clock, inProcess{w.fake}
+	}
+	return err
 }
 
 // begin starts a life of the product over the journal as it is.
@@ -63,8 +81,12 @@ func (w *world) begin(strike Striker) error {
 	if err != nil {
 		return err
 	}
+	place := "fake"
+	if w.file.Provider.At != "" {
+		place = "" // its address
+	}
 	for _, name := range demo.Names() {
-		tool, err := demo.Tool(name, w.fake.URL(), "fake", w.wire, Lay(w.file.Tools[name]))
+		tool, err := demo.Tool(name, w.out.URL(), place, w.wire, Lay(w.file.Tools[name]))
 		if err != nil {
 			return err
 		}
@@ -75,7 +97,12 @@ func (w *world) begin(strike Striker) error {
 	return nil
 }
 
-func (w *world) lifeClock() toolbox.Clock { return lifeClock{virtual: w.clock, life: w.life} }
+func (w *world) lifeClock() toolbox.Clock {
+	if virtual, ok := w.clock.(*Clock); ok {
+		return lifeClock{virtual: virtual, life: w.life}
+	}
+	return lifeClock{Clock: toolbox.RealClock(), life: w.life, start: func(f func()) { w.clock.worker(f, nil) }}
+}
 
 // restart ends the present life, as a crash does, and begins the next one.
 func (w *world) restart() error {
