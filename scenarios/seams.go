@@ -44,11 +44,12 @@ type Striker func(Point) bool
 
 // life is one life of the product's process. Its seams work until it ends.
 type life struct {
-	ctx    context.Context
-	end    context.CancelFunc
-	mu     sync.Mutex
-	strike Striker
-	die    func() // what dying is; nil: end
+	ctx     context.Context
+	end     context.CancelFunc
+	mu      sync.Mutex
+	strike  Striker
+	observe Striker // asked beside it: of an exploration
+	die     func()  // what dying is; nil: end
 }
 
 func newLife(strike Striker) *life {
@@ -61,7 +62,12 @@ func newLife(strike Striker) *life {
 func (l *life) point(p Point) {
 	l.alive()
 	l.mu.Lock()
-	struck := l.strike != nil && l.ctx.Err() == nil && l.strike(p)
+	struck := false
+	if l.ctx.Err() == nil {
+		told := l.strike != nil && l.strike(p)
+		found := l.observe != nil && l.observe(p)
+		struck = told || found
+	}
 	if struck {
 		if l.die != nil {
 			l.die()

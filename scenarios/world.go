@@ -32,6 +32,8 @@ type world struct {
 	tools  *toolbox.Toolbox
 	random *rand.ChaCha8
 	before *facts // as they were after the step before
+
+	observe Striker // of every life; nil: nobody watches
 }
 
 // newWorld starts the provider and the product's first life in an empty folder.
@@ -75,6 +77,7 @@ func (w *world) begin(strike Striker) error {
 		return err
 	}
 	w.store, w.life = store, newLife(strike)
+	w.life.observe = w.observe
 	w.tools, err = toolbox.New(context.Background(), toolbox.Options{
 		Journal: lifeJournal{store, w.life}, Wire: lifeWire{toolbox.DirectWire(), w.life}, Clock: w.lifeClock(), Random: w.random,
 	})

@@ -1,0 +1,316 @@
+package scenarios
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"notwice/canonical/strictyaml"
+	"notwice/fakeprovider"
+	"notwice/journal"
+)
+
+// An exploration plays a story again and again, and each time one thing goes wrong that the story does not tell of: the process
+// dies before or after one call of a seam, the provider misbehaves on one request, or the model repeats itself. What the story
+// expects is not looked at then, only what holds always; at the end faults stop and everything must come to rest.
+
+// Exploration is what came of one story.
+type Exploration struct {
+	File       string    `json:"file"`
+	Title      string    `json:"title"`
+	Points     int       `json:"points"`     // calls of seams, before and after: where the process was killed
+	Histories  int       `json:"histories"`  // how often the story was played
+	Effects    int       `json:"effects"`    // at the provider, in all of them
+	Duplicates int       `json:"duplicates"` // effects of one wish beyond the first
+	Lost       int       `json:"lost"`       // operations that came to no end, no rest and no person
+	Waiting    int       `json:"waiting"`    // operations that wait for a person at the end
+	Violations []History `json:"violations,omitempty"`
+	Limits     []History `json:"limits,omitempty"` // histories beyond what can be promised (DESIGN §6) that broke something
+}
+
+// History is one way in which a story went wrong.
+type History struct {
+	At     string   `json:"at"`     // as --at takes it
+	Name   string   `json:"name"`   // for people
+	Broken []string `json:"broken"` // which rules
+}
+
+// twist is what goes wrong in one history.
+type twist struct {
+	at, name string
+	strike   int                 // the point at which the process dies, from 1; 0: it lives
+	fault    *fakeprovider.Fault // nil: none
+	bend     func(*File) *File   // nil: the story as it is
+	limit    bool                // nothing is promised then
+}
+
+// end is how one history ended.
+type end struct {
+	points, effects, waiting int
+	duplicates, lost         int
+	requests                 []fakeprovider.RequestSeen
+	broken                   []string
+}
+
+// Explore plays a story in all the ways that it finds, beside each other. at, where not empty, is the one history to play. told,
+// where not nil, hears how many of how many were played. Error: the story cannot be played at all, or has no such history.
+func Explore(f *File, at string, told func(done, all int)) (Exploration, error) {
+	x := Exploration{File: f.Name, Title: f.Title()}
+	plain, err := f.playTwisted(twist{})
+	if err != nil {
+		return x, err
+	}
+	x.Points = plain.points
+	twists := f.twists(plain)
+	if at != "" {
+		if twists = only(twists, at); twists == nil {
+			return x, fmt.Errorf("%s: there is no history %q; they are crash:N up to %d, fault:KIND.ACTION:NTH:NAME and model:NAME", f.Name, at, plain.points)
+		}
+	}
+	ends, errs := make([]end, len(twists)), make([]error, len(twists))
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	places, done := make(chan struct{}, 2*runtime.NumCPU()), 0
+	for i, t := range twists {
+		wg.Go(func() {
+			places <- struct{}{}
+			ends[i], errs[i] = f.playTwisted(t)
+			<-places
+			mu.Lock()
+			defer mu.Unlock()
+			if done++; told != nil {
+				told(done, len(twists))
+			}
+		})
+	}
+	wg.Wait()
+	for i, t := range twists {
+		x.add(t, ends[i])
+	}
+	return x, errors.Join(errs...)
+}
+
+func only(all []twist, at string) []twist {
+	for _, t := range all {
+		if t.at == at {
+			return []twist{t}
+		}
+	}
+	return nil
+}
+
+func (x *Exploration) add(t twist, e end) {
+	x.Histories++
+	x.Effects += e.effects
+	x.Waiting += e.waiting
+	if !t.limit {
+		x.Duplicates += e.duplicates
+		x.Lost += e.lost
+	}
+	if len(e.broken) == 0 {
+		return
+	}
+	h := History{At: t.at, Name: t.name, Broken: e.broken}
+	if t.limit {
+		x.Limits = append(x.Limits, h)
+	} else {
+		x.Violations = append(x.Violations, h)
+	}
+}
+
+// playTwisted plays one history.
+func (f *File) playTwisted(t twist) (e end, err error) {
+	if t.bend != nil {
+		f = t.bend(f)
+	}
+	dir, err := os.MkdirTemp("", "notwice-history-*")
+	if err != nil {
+		return e, err
+	}
+	defer os.RemoveAll(dir)
+	w, err := newWorld(f, dir)
+	var placed *strictyaml.Error
+	if errors.As(err, &placed) {
+		return e, placed
+	}
+	if err != nil {
+		return e, fmt.Errorf("%s: %w", f.Name, err)
+	}
+	w.watch(func(Point) bool {
+		e.points++
+		return e.points == t.strike
+	})
+	if t.fault != nil {
+		if err := w.out.arm(*t.fault); err != nil {
+			return e, errors.Join(err, w.close())
+		}
+	}
+	r := wildRunner{runner: runner{world: w, report: &Report{}, keys: map[string]journal.Key{}}, end: &e}
+	for _, step := range f.Steps {
+		r.step(step)
+	}
+	r.settle()
+	r.count()
+	if err := w.close(); err != nil {
+		e.broken = append(e.broken, "the end: "+err.Error())
+	}
+	return e, nil
+}
+
+// watch lets every life of the product, this one and those to come, ask at every point.
+func (w *world) watch(strike Striker) {
+	w.observe = strike
+	w.life.mu.Lock()
+	w.life.observe = strike
+	w.life.mu.Unlock()
+}
+
+// wildRunner plays the steps of a story of which nothing is expected but what holds always.
+type wildRunner struct {
+	runner
+	end *end
+}
+
+func (r *wildRunner) breaks(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	for _, known := range r.end.broken {
+		if known == text {
+			return
+		}
+	}
+	r.end.broken = append(r.end.broken, text)
+}
+
+// step plays a step; one in which the process died is played once more in the next life, as a host does.
+func (r *wildRunner) step(s Step) {
+	if r.once(s) && (s.Parallel != nil || s.works()) {
+		r.once(s)
+	}
+	for _, broken := range r.check() {
+		r.breaks("%s", broken)
+	}
+}
+
+// works reports whether a step makes the product do something.
+func (s Step) works() bool {
+	return s.Call != "" || s.Model != nil || s.Reconcile != "" || s.Rule != ""
+}
+
+// once plays a step and reports whether the process died in it.
+func (r *wildRunner) once(s Step) (died bool) {
+	struck := r.arm(s)
+	var err error
+	switch {
+	case s.Advance != nil:
+		r.clock.advance(seconds(*s.Advance))
+	case s.Fault != nil && s.Fault.clear:
+		err = r.out.clear()
+	case s.Fault != nil:
+		err = r.out.arm(s.Fault.faults...)
+	case s.Crash != nil && s.Crash.Now:
+		err = r.restart()
+	case s.Crash != nil:
+		r.crash = s.Crash
+	default:
+		steps := s.Parallel
+		if steps == nil {
+			steps = []Step{s}
+		}
+		err = r.work(steps)
+	}
+	if struck != nil {
+		r.crash = nil
+	}
+	if err == nil && r.life.ctx.Err() != nil {
+		died, err = true, r.restart()
+	}
+	if err != nil {
+		r.breaks("the history cannot go on: %v", err)
+	}
+	return died
+}
+
+// work runs workers. That one of them ended with an error is the world's doing; that it panicked, or broke a rule, is ours.
+func (r *wildRunner) work(steps []Step) error {
+	answers, err := r.together(steps)
+	for _, a := range answers {
+		if a.result.Key != "" && a.name != "" {
+			r.keys[a.name] = journal.Key(a.result.Key)
+		}
+		if a.err != nil && (strings.HasPrefix(a.err.Error(), "panic:") || errors.Is(a.err, journal.ErrInvariant)) {
+			r.breaks("%v", a.err)
+		}
+	}
+	return err
+}
+
+// settle lets faults stop and time run, until every operation is final, rests unsent or waits for a person (L1).
+func (r *wildRunner) settle() {
+	if err := r.out.clear(); err != nil {
+		r.breaks("the faults do not stop: %v", err)
+	}
+	for range 300 {
+		r.once(Step{Reconcile: "due"})
+		ops, err := r.operations()
+		if err != nil {
+			r.breaks("S16: %v", err)
+			return
+		}
+		restless := false
+		for _, op := range ops {
+			restless = restless || !atRest(op)
+		}
+		if !restless {
+			break
+		}
+		r.clock.advance(r.pause())
+	}
+	for _, broken := range r.check() {
+		r.breaks("%s", broken)
+	}
+}
+
+func atRest(op journal.Operation) bool {
+	return op.Status.Final() || op.Wait != nil || op.Status == journal.Pending && op.Rests
+}
+
+// pause is the time until the next thing is due, a second at least and a day at most.
+func (r *wildRunner) pause() time.Duration {
+	due, ok, err := r.store.NextDue(r.life.ctx)
+	if err != nil || !ok {
+		return time.Minute
+	}
+	return min(max(due.Sub(r.clock.Now()), time.Second), 24*time.Hour)
+}
+
+// count tells what a history left.
+func (r *wildRunner) count() {
+	facts := r.facts()
+	r.end.effects = len(facts.effects)
+	r.end.requests = facts.requests
+	for _, op := range facts.ops {
+		if op.Wait != nil {
+			r.end.waiting++
+		}
+		if !atRest(op) {
+			r.end.lost++
+			r.breaks("L1: operation %s (%s) is %s and comes to no end", op.Number, op.Tool, op.Status)
+		}
+	}
+	switch word := endOf(r.file.Explore); {
+	case r.file.Explore == nil:
+	case word == "final" && r.end.waiting > 0:
+		r.breaks("end: %d operations wait for a person, and all should be final", r.end.waiting)
+	case word == "review" && r.end.waiting == 0 && len(facts.ops) > 0:
+		r.breaks("end: nothing waits for a person")
+	}
+	for _, broken := range r.end.broken {
+		if strings.HasPrefix(broken, "S1:") || strings.HasPrefix(broken, "S14:") {
+			r.end.duplicates++
+		}
+	}
+}
