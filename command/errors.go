@@ -32,6 +32,7 @@ func explain(err error) *failure {
 		{journal.ErrClosed, "journal_closed", exitJournal, "Nothing was sent because of it.", "Run the command again."},
 		{journal.ErrExternalIDTaken, "external_id_taken", exitJournal, "The provider gave one id to two operations; this one stays as it was.", "`notwice review list` shows what waits."},
 		{context.Canceled, "interrupted", exitInterrupted, "An attempt that was under way is recorded, or will be looked up.", "`notwice ops list` shows what is open."},
+		{toolbox.ErrElsewhere, "elsewhere", exitUsage, "Nothing was asked and nothing was sent.", "Give --provider with the address that stands behind the @."},
 		{toolbox.ErrNoOperation, "no_such_operation", exitUsage, "", "`notwice ops list` shows the operations."},
 		{agent.ErrTaken, "task_taken", exitUsage, "The other process goes on; nothing was done here.", ""},
 		{agent.ErrSteps, "model_endless", exitFailed, "What was done stands in the receipt.", "Resume the task, or give the model a smaller one."},

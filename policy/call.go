@@ -10,7 +10,7 @@ import (
 	"notwice/journal"
 )
 
-// Day is the age from which an equal call is no longer taken for a repeat without asking (DESIGN §3).
+// day is the age from which an equal call is no longer taken for a repeat without asking (DESIGN §3).
 const day = 24 * time.Hour
 
 // maxCorrections bounds the intents that follow a documented rejection by themselves, in a day, for one identity.
@@ -29,9 +29,23 @@ func OnCall(k journal.Known, c Call, p Policy, now Now) Decision {
 		return found(k, op, c, p, now)
 	}
 	if k.Last != nil {
-		return found(k, k.Last, c, p, now)
+		return found(k, latest(k, c), c, p, now)
 	}
 	return register(k, c, p, now)
+}
+
+// latest is the operation that a call repeats, among those that are final: the newest, unless it asks for something else and an
+// earlier one was just this and is done.
+func latest(k journal.Known, c Call) *journal.Operation {
+	if c.equals(k.Last) {
+		return k.Last
+	}
+	for i := range k.Recent {
+		if op := &k.Recent[i]; op.Scope == k.Last.Scope && op.Status == journal.Succeeded && c.equals(op) {
+			return op
+		}
+	}
+	return k.Last
 }
 
 // chiefOf picks the open operation, of which there is at most one (S14), else the newest unheard one.
@@ -56,8 +70,8 @@ func onGuarded(k journal.Known, c Call, p Policy, now Now) Decision {
 		}
 	}
 	if p.Guard == GuardFull {
-		if i := slices.IndexFunc(k.Unheard, lost); i >= 0 { // perhaps the same wish in other words: told first, not sent
-			d := proceed(k, &k.Unheard[i], c.Hold, p, now)
+		if i := slices.IndexFunc(k.Unheard, c.lost); i >= 0 { // perhaps the same wish in other words: told first, not sent
+			d := next(&k.Unheard[i], p, now) // nothing of it is sent for a call that asks for something else
 			d.Repeat, d.Differs = true, differs(k.Unheard[i].Fields, c.Fresh.Fields)
 			return d
 		}
@@ -72,9 +86,16 @@ func onGuarded(k journal.Known, c Call, p Policy, now Now) Decision {
 	return register(k, c, p, now)
 }
 
-// lost reports whether an operation lost its caller or its answer, so that a model may be asking for it in other words.
-func lost(op journal.Operation) bool {
-	return op.Status == journal.Unknown || op.CallerLost || (op.Status.Final() && op.Delivered.IsZero())
+// lost reports whether an operation lost its caller or its answer, so that a model may be asking for it in other words. An attempt
+// that nobody here makes may be that of a process which died. What rests unsent has nothing to tell.
+func (c Call) lost(op journal.Operation) bool {
+	switch {
+	case op.Status == journal.Pending && op.Rests:
+		return false
+	case op.Status == journal.InProgress && (c.Alive == nil || !c.Alive(op.Key)):
+		return true
+	}
+	return op.Status == journal.Unknown || op.CallerLost || op.Status.Final() && op.Delivered.IsZero()
 }
 
 // register makes a new intent and claims its first attempt, unless a person must let it go first.
@@ -162,17 +183,13 @@ func (c Call) equals(op *journal.Operation) bool {
 	return op.Declared != c.Fresh.Declared && c.Counts != nil && len(slices.DeleteFunc(differs(op.Fields, c.Fresh.Fields), func(name string) bool { return !c.Counts(name) })) == 0
 }
 
-// permit finds the operation that holds a person's leave for this call, among those that are told apart by number only.
+// permit finds the operation that holds a person's leave for this call: the newest of its wish. Once that wish has a successor,
+// leave to repeat what was before it is no leave for what came after.
 func permit(k journal.Known, op *journal.Operation, c Call, now Now) *journal.Operation {
-	valid := func(o *journal.Operation) bool {
-		return o.Permit != nil && o.Permit.RequestHash == c.Fresh.RequestHash && now.sinceWall(o.Permit.Given) < day
-	}
-	if valid(op) {
-		return op
-	}
-	for i := range k.Recent {
-		if valid(&k.Recent[i]) {
-			return &k.Recent[i]
+	for _, o := range []*journal.Operation{op, k.Last} {
+		newest := o != nil && (k.Last == nil || o.Key == k.Last.Key)
+		if newest && o.Permit != nil && o.Permit.RequestHash == c.Fresh.RequestHash && now.sinceWall(o.Permit.Given) < day {
+			return o
 		}
 	}
 	return nil
@@ -250,6 +267,14 @@ func corrected(k journal.Known, op *journal.Operation, c Call, now Now) bool {
 		return false
 	}
 	recent := 0
+	if len(k.Recent) == journal.RecentLimit { // there may be more, and one of them may be done
+		return false
+	}
+	for _, other := range k.Recent {
+		if other.Scope == op.Scope && other.Status == journal.Succeeded { // it is done; once more is a person's to say
+			return false
+		}
+	}
 	for _, other := range k.Recent {
 		if other.Seq > 1 && now.AtMost(journal.Moment{Wall: other.Registered, Up: now.Up}) < day {
 			recent++

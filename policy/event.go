@@ -18,6 +18,8 @@ type Call struct {
 	Hold *journal.Wait
 	// Args are the normalised arguments without volatile fields, for a question to a person.
 	Args canonical.Raw
+	// Alive reports whether an operation's attempt is made by this very process; nil: none is.
+	Alive func(journal.Key) bool
 	// Volatile names the volatile fields that the call brought.
 	Volatile []string
 	// Counts reports whether a field is part of the request under the newest declaration; nil: every field is.

@@ -98,13 +98,17 @@ func waitFor(d *Decision, now Now, reason, note string, candidates ...journal.Ca
 	}
 	since := now.Wall
 	if op.Wait != nil {
-		if op.Wait.Reason == reason && len(candidates) == len(op.Wait.Candidates) {
+		if op.Wait.Reason == reason && slices.EqualFunc(candidates, op.Wait.Candidates, sameCandidate) {
 			return
 		}
 		since = op.Wait.Since
 	}
 	op.Wait = &journal.Wait{Reason: reason, Since: since, Note: note, Candidates: candidates}
 	d.event(now, "waits", reason, note)
+}
+
+func sameCandidate(a, b journal.Candidate) bool {
+	return a.ID == b.ID && a.State == b.State && a.Title == b.Title && slices.Equal(a.Differs, b.Differs) && a.Created.Equal(b.Created)
 }
 
 // attemptsLeft reports whether one more attempt is allowed. Attempts that never left this machine do not count.

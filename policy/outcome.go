@@ -170,7 +170,7 @@ func (pr proof) finish(d *Decision, now Now) {
 	}
 	op.Result, op.Request = pr.out.Result, nil
 	op.Ended, op.Due, op.Looking, op.NotBefore = now.Wall, idle(op), time.Time{}, time.Time{}
-	op.Wait, op.Rests, op.Released, op.Patience = nil, false, false, nil
+	op.Wait, op.Rests, op.Released, op.Patience, op.Permit = nil, false, false, nil, nil
 	if op.Status == journal.Succeeded {
 		spend(op, now)
 	} else if op.Evidence != journal.Person || op.Executable() == 0 { // a person who closes an unknown proves nothing
@@ -190,6 +190,6 @@ func (pr proof) flag(d *Decision, now Now, what string) {
 			return
 		}
 	}
-	op.Flags = append(op.Flags, f)
+	op.Flags, op.Permit = append(op.Flags, f), nil // leave was given for what was known then
 	d.event(now, "flagged", what, pr.id)
 }

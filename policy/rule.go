@@ -43,6 +43,11 @@ const (
 // Decisions lists them.
 var Decisions = []string{Happened, Resend, Close, WaitOn, Approve, Decline, Replace, SameWish, Again, Seen, SameAccount}
 
+// Sends reports whether a decision lets a request go.
+func Sends(decision string) bool {
+	return slices.Contains([]string{Approve, Resend, Replace}, decision)
+}
+
 // Refused is why a ruling was not taken. Nothing was written.
 type Refused struct{ Why string }
 
@@ -97,7 +102,7 @@ func Episode(op *journal.Operation) string {
 	if w := op.Wait; w != nil {
 		text += "|" + w.Reason
 		for _, c := range w.Candidates {
-			text += "|" + c.ID + c.State + strings.Join(c.Differs, ",")
+			text += "|" + c.ID + "|" + c.State + "|" + c.Title + "|" + strings.Join(c.Differs, ",")
 		}
 	}
 	if q := op.Question; q != nil {

@@ -151,6 +151,9 @@ func (p ProviderFacts) options() fakeprovider.Options {
 }
 
 func endOf(n *strictyaml.Node) any {
+	if n == nil {
+		return nil
+	}
 	if end := n.Get("end"); end != nil && len(n.Keys) == 1 {
 		return end.Value
 	}

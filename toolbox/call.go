@@ -198,7 +198,7 @@ func (t *Toolbox) intent(r prepared) (policy.Call, journal.Wish, error) {
 	if err != nil {
 		return policy.Call{}, none, refusal{err}
 	}
-	call := policy.Call{Fresh: op, Hold: r.hold(), Args: args, Counts: r.tool.counts, Volatile: slices.Sorted(maps.Keys(r.volatile)), Intent: func(seq int) canonical.Hash {
+	call := policy.Call{Fresh: op, Hold: r.hold(), Args: args, Counts: r.tool.counts, Alive: func(k journal.Key) bool { return t.flight(k) != nil }, Volatile: slices.Sorted(maps.Keys(r.volatile)), Intent: func(seq int) canonical.Hash {
 		h, err := canonical.IntentHash(r.account, r.tool.Name, scope, identity, seq)
 		if err != nil {
 			panic(err) // the same identity was hashed for the kin

@@ -71,5 +71,22 @@ func (t *Toolbox) credential(tl *tool) string {
 	if err != nil {
 		return "unreadable"
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.secretsRead[digest] = values
 	return digest
+}
+
+// secretsOf are the secrets that a digest stands for: what an attempt was claimed with is what it sends, also if they are changed
+// in between. They are in memory only.
+func (t *Toolbox) secretsOf(digest string) func(name string) (string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	values, known := t.secretsRead[digest]
+	return func(name string) (string, error) {
+		if text, ok := values[name].(string); known && ok {
+			return text, nil
+		}
+		return t.secrets(name)
+	}
 }

@@ -8,3 +8,7 @@ var ErrUnrecorded = errors.New("the provider's answer could not be recorded")
 
 // ErrNoOperation says that no operation, or more than one, has that number.
 var ErrNoOperation = errors.New("no such operation")
+
+// ErrElsewhere says that an operation belongs to another provider than the one that this process speaks to. Step and Rule return
+// it; nothing was sent and nothing was asked.
+var ErrElsewhere = errors.New("another provider has this operation")

@@ -71,7 +71,7 @@ func (t *Toolbox) attempt(op journal.Operation, tl *tool, volatile map[string]an
 		out.Reason = "request_unreadable"
 		return out
 	}
-	r.Volatile = volatile
+	r.Volatile, r.Secret = volatile, t.secretsOf(a.Credential)
 	r.Before = func() error { return t.mayStillSend(*a) }
 	if err := r.Before(); err != nil {
 		out.Reason = "lease_over_before_sending"

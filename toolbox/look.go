@@ -2,6 +2,7 @@ package toolbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,6 +14,9 @@ import (
 // before the record leaves the mark, which runs out.
 func (t *Toolbox) look(ctx context.Context, op journal.Operation) error {
 	tl, p := t.toolOf(&op)
+	if err := t.elsewhere(&op); err != nil {
+		return err
+	}
 	seen := policy.Look{Begun: t.clock.Now()}
 	sighting := t.sight(tl, p, op)
 	seen.Failed, seen.AllPages, seen.Known = sighting.Failed, sighting.AllPages, sighting.Known
@@ -83,6 +87,9 @@ func (t *Toolbox) Step(ctx context.Context, key journal.Key, urgent bool) (journ
 		var d policy.Decision
 		var p policy.Policy
 		err := t.journal.DecideByKey(ctx, t.clock.Now().Wall, key, func(k journal.Known) (journal.Change, error) {
+			if err := t.elsewhere(k.Operation); err != nil {
+				return journal.Change{}, err
+			}
 			_, p = t.toolOf(k.Operation)
 			d = policy.OnTime(k.Operation, p, t.now(k), urgent)
 			return d.Change, nil
@@ -120,6 +127,9 @@ func (t *Toolbox) Step(ctx context.Context, key journal.Key, urgent bool) (journ
 func (t *Toolbox) LookNow(ctx context.Context, key journal.Key) (op journal.Operation, err error) {
 	var d policy.Decision
 	err = t.journal.DecideByKey(ctx, t.clock.Now().Wall, key, func(k journal.Known) (journal.Change, error) {
+		if err := t.elsewhere(k.Operation); err != nil {
+			return journal.Change{}, err
+		}
 		_, p := t.toolOf(k.Operation)
 		if d = policy.OnTime(k.Operation, p, t.now(k), true); d.Do == policy.Send { // it is its time to go, but not from here
 			d = policy.Decision{Do: policy.Answer, Operation: k.Operation}
@@ -160,19 +170,26 @@ func (t *Toolbox) Tidy(ctx context.Context, limit int) error {
 	return nil
 }
 
+// foreignDue is how many due operations of other providers do not keep this process from its own.
+const foreignDue = 1000
+
 // Due does what is due now, at most limit operations, and returns how many it worked on. Errors of single operations are
 // returned together; the others are still done.
 func (t *Toolbox) Due(ctx context.Context, limit int) (done int, err error) {
-	keys, err := t.journal.Due(ctx, t.clock.Now().Wall, limit)
+	keys, err := t.journal.Due(ctx, t.clock.Now().Wall, limit+foreignDue)
 	if err != nil {
 		return 0, err
 	}
 	var failed error
 	for _, key := range keys {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || done == limit {
 			return done, ctx.Err()
 		}
-		if _, err := t.Step(ctx, key, false); err != nil && failed == nil {
+		_, err := t.Step(ctx, key, false)
+		if errors.Is(err, ErrElsewhere) { // somebody who speaks to its provider does it
+			continue
+		}
+		if err != nil && failed == nil {
 			failed = err
 		}
 		done++

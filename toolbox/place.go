@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"notwice/canonical"
 	"notwice/journal"
@@ -117,11 +118,16 @@ func (t *Toolbox) fieldsOf(op *journal.Operation) []journal.Field {
 // decide runs a transaction by intent. Operations that are indexed under another declaration are indexed anew first: by this
 // process or, when two with different declarations share a journal, by turns.
 func (t *Toolbox) decide(ctx context.Context, tl *tool, w journal.Wish, decide journal.Decide) error {
-	const turns = 10
+	const turns = 50
 	for n := 1; ; n++ {
 		err := t.journal.DecideByIntent(ctx, t.clock.Now().Wall, w, decide)
 		if !errors.Is(err, journal.ErrDeclared) || n == turns {
 			return err
+		}
+		if n > 1 { // another process indexes them its own way at this moment
+			if err := t.clock.Wait(ctx, t.clock.Now().Wall.Add(time.Duration(n)*time.Millisecond), nil); err != nil {
+				return err
+			}
 		}
 		if err := t.journal.Declare(ctx, t.clock.Now().Wall, tl.Name, w.Declared, t.place(tl)); err != nil {
 			return fmt.Errorf("index the operations of %s under its new declaration: %w", tl.Name, err)

@@ -91,6 +91,9 @@ func (t *Toolbox) again(op *journal.Operation, r prepared, tries int, until time
 func (t *Toolbox) nextStep(ctx context.Context, key journal.Key, r prepared, caller bool) (policy.Decision, error) {
 	var d policy.Decision
 	hold := r.hold()
+	if r.tool != nil { // the secrets may have been changed while the call waited
+		r.policy.Credential = t.credential(r.tool)
+	}
 	err := t.journal.DecideByKey(ctx, t.clock.Now().Wall, key, func(k journal.Known) (journal.Change, error) {
 		if caller {
 			d = policy.OnCaller(k, hold, r.policy, t.now(k))

@@ -3,7 +3,6 @@ package toolbox
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"notwice/canonical"
@@ -38,6 +37,9 @@ func (t *Toolbox) Rule(ctx context.Context, key journal.Key, r Ruling) (Result, 
 	var p policy.Policy
 	err := t.journal.DecideByKey(ctx, t.clock.Now().Wall, key, func(k journal.Known) (journal.Change, error) {
 		_, p = t.toolOf(k.Operation)
+		if err := t.elsewhere(k.Operation); err != nil && policy.Sends(r.Decision) {
+			return journal.Change{}, &policy.Refused{Why: err.Error()}
+		}
 		var err error
 		d, err = policy.OnRule(k, pr, p, t.now(k))
 		return d.Change, err
@@ -53,6 +55,9 @@ func (t *Toolbox) replace(ctx context.Context, key journal.Key, pr policy.Ruling
 	old, err := t.journal.Get(ctx, key)
 	if err != nil {
 		return Result{}, fmt.Errorf("operation %s: %w", key, err)
+	}
+	if err := t.elsewhere(&old); err != nil {
+		return Result{}, fmt.Errorf("operation %s: %w", key, &policy.Refused{Why: err.Error()})
 	}
 	r, err := t.asked(&old)
 	if err != nil {
@@ -74,7 +79,8 @@ func (t *Toolbox) replace(ctx context.Context, key journal.Key, pr policy.Ruling
 	return t.follow(ctx, d, r.policy, wait)
 }
 
-// asked is the call of an operation's question, ready to be registered. Volatile fields are named, without their values.
+// asked is the call of an operation's question, ready to be registered: it was judged when it was asked. Volatile fields are named,
+// without their values.
 func (t *Toolbox) asked(op *journal.Operation) (prepared, error) {
 	q, tl := op.Question, t.tool(op.Tool)
 	switch {
@@ -87,14 +93,18 @@ func (t *Toolbox) asked(op *journal.Operation) (prepared, error) {
 	if err != nil {
 		return prepared{}, fmt.Errorf("%w: question of operation %s: %v", journal.ErrDamaged, op.Key, err)
 	}
-	given, _ := args.(map[string]any)
-	r, err := t.prepare(Call{
-		Tool: op.Tool, Given: &Given{Args: given}, Task: q.Task, Turn: q.Turn, Account: strings.TrimSuffix(op.Account, "@"+tl.Facts.Place),
-	})
+	given, ok := args.(map[string]any)
+	if !ok {
+		return prepared{}, fmt.Errorf("%w: question of operation %s", journal.ErrDamaged, op.Key)
+	}
+	r := prepared{
+		call: Call{Tool: op.Tool, Task: q.Task, Turn: q.Turn}, tool: tl, policy: t.policyOf(tl), args: given, volatile: map[string]any{},
+		account: op.Account, begun: t.clock.Now(),
+	}
 	for _, name := range q.Volatile {
 		r.volatile[name] = ""
 	}
-	return r, err
+	return r, nil
 }
 
 // follow goes on with a decision that a person made.

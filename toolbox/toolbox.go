@@ -8,6 +8,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
@@ -38,10 +39,11 @@ type Toolbox struct {
 	notify  func(Result)
 	digest  []byte
 
-	mu      sync.Mutex
-	tools   map[string]*tool
-	flights map[journal.Key]*flight
-	flush   bool // a flush of delivery notes is under way
+	mu          sync.Mutex
+	tools       map[string]*tool
+	flights     map[journal.Key]*flight
+	secretsRead map[string]map[string]any // secrets by the digest that they were read under
+	flush       bool                      // a flush of delivery notes is under way
 }
 
 // tool is an added Tool with what was derived from its declaration once.
@@ -62,7 +64,7 @@ func New(ctx context.Context, o Options) (*Toolbox, error) {
 	}
 	t := &Toolbox{
 		journal: o.Journal, wire: o.Wire, clock: o.Clock, keys: minter{random: o.Random}, secrets: o.Secrets, log: o.Log, notify: o.Notify,
-		tools: map[string]*tool{}, flights: map[journal.Key]*flight{},
+		tools: map[string]*tool{}, flights: map[journal.Key]*flight{}, secretsRead: map[string]map[string]any{},
 	}
 	if t.wire == nil {
 		t.wire = DirectWire()
@@ -223,6 +225,19 @@ func (t *Toolbox) toolOf(op *journal.Operation) (*tool, policy.Policy) {
 		return tool, t.policyOf(tool)
 	}
 	return nil, policy.Policy{}.Defaults()
+}
+
+// elsewhere says why nothing may be sent or asked for an operation here: its provider is not the one that this process speaks
+// to. Another provider knows nothing of it, and its "nothing found" proves nothing.
+func (t *Toolbox) elsewhere(op *journal.Operation) error {
+	tl := t.tool(op.Tool)
+	switch {
+	case tl == nil:
+		return fmt.Errorf("%w: there is no tool %q here", ErrElsewhere, op.Tool)
+	case !strings.HasSuffix(op.Account, "@"+tl.Facts.Place):
+		return fmt.Errorf("%w: it belongs to %s, and %s speaks to %s here", ErrElsewhere, Visible(op.Account), op.Tool, tl.Facts.Place)
+	}
+	return nil
 }
 
 // policyOf is a tool's policy with the credential that would be used now.
