@@ -40,10 +40,17 @@ func readConfig(c *cli.Context) (config, error) {
 	}
 	if file == "" {
 		dir, err := os.UserConfigDir()
-		if err != nil {
+		if err != nil && os.Getenv("XDG_CONFIG_HOME") == "" { // no home, so no file of the user's
 			return config{}, nil
 		}
+		if err != nil {
+			return config{}, usagef("configuration: %v", err)
+		}
 		file, named = filepath.Join(dir, "notwice", "notwice.yaml"), false
+	}
+	info, err := os.Stat(file)
+	if err == nil && !info.Mode().IsRegular() {
+		return config{}, usagef("configuration: %s is not a file", file)
 	}
 	data, err := os.ReadFile(file)
 	switch {

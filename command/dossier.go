@@ -85,11 +85,14 @@ func (d dossier) write(w io.Writer) {
 		rows = append(rows, []string{"  decided before", fmt.Sprintf("%s by %s, %s %s", r.Decision, toolbox.Visible(r.By), d.ago(r.At), toolbox.Visible(r.Why))})
 	}
 	if op.Permit != nil {
-		rows = append(rows, []string{"  leave", fmt.Sprintf("to do it again, given by %s, %s", toolbox.Visible(op.Permit.By), d.ago(op.Permit.Given))})
+		rows = append(rows, []string{"  leave", fmt.Sprintf("for %s, given by %s, %s", toolbox.Visible(op.Permit.Shown), toolbox.Visible(op.Permit.By), d.ago(op.Permit.Given))})
 	}
 	rows = append(rows, []string{"  what is known", d.known()})
 	table(w, rows)
 	d.request(w, "the request that would be sent", d.registered, nil)
+	if gone := d.gone(); d.registered == nil && len(gone) > 0 {
+		fmt.Fprintf(w, "  no longer kept, only digests to compare with: %s\n", strings.Join(gone, ", "))
+	}
 	if q := op.Question; q != nil {
 		what := "asked for instead"
 		if q.Kind == "repeat" {
@@ -98,6 +101,31 @@ func (d dossier) write(w io.Writer) {
 		d.request(w, fmt.Sprintf("%s, %s", what, d.ago(q.At)), d.asked, q.Differs)
 	}
 	d.candidates(w)
+}
+
+// gone names the fields of a finished operation whose values are not kept.
+func (d dossier) gone() (names []string) {
+	for _, f := range d.op.Fields {
+		if f.Value == "" {
+			names = append(names, toolbox.Visible(f.Name))
+		}
+	}
+	return names
+}
+
+// was is what the journal still knows of a field that differs.
+func (d dossier) was(name string) string {
+	for _, f := range d.op.Fields {
+		switch {
+		case f.Name == name && f.Money != "":
+			return "<- differs, was " + toolbox.Amount(f)
+		case f.Name == name && f.Value != "":
+			return "<- differs, was " + toolbox.Visible(f.Value)
+		case f.Name == name:
+			return "<- differs"
+		}
+	}
+	return "<- differs, was not there"
 }
 
 func (d dossier) evidence() string {
@@ -166,7 +194,7 @@ func (d dossier) request(w io.Writer, title string, args map[string]any, differs
 	for _, name := range slices.Sorted(maps.Keys(args)) {
 		mark := ""
 		if slices.Contains(differs, name) {
-			mark = "<- differs"
+			mark = d.was(name)
 		}
 		rows = append(rows, []string{"    " + toolbox.Visible(name), d.value(name, args), mark})
 	}
@@ -208,9 +236,22 @@ func (d dossier) candidates(w io.Writer) {
 		if !c.Created.IsZero() {
 			created = local(c.Created)
 		}
-		rows = append(rows, []string{"    " + dash(c.ID), dash(c.State), created, dash(strings.Join(c.Differs, ", ")), toolbox.Visible(c.Title)})
+		rows = append(rows, []string{"    " + dash(c.ID), dash(c.State), created, dash(strings.Join(c.Differs, ", ")), d.candidate(c.Title)})
 	}
 	table(w, rows)
+}
+
+// candidate is the provider's object as far as it is kept, its money in major units too.
+func (d dossier) candidate(title string) string {
+	args, err := canonical.ParseObject([]byte(title))
+	if err != nil {
+		return toolbox.Visible(title)
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(args)) {
+		parts = append(parts, toolbox.Visible(name)+" "+d.value(name, args))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // writeChoices prints what can be decided, and what follows if the person is wrong.
@@ -223,7 +264,7 @@ func (d dossier) writeChoices(w io.Writer) {
 	var rows [][]string
 	for _, word := range d.choices {
 		text := meanings[word]
-		if risk := risks[word]; risk != "" {
+		if risk := d.risk(word); risk != "" {
 			text += "; RISK: " + risk
 		}
 		rows = append(rows, []string{"    " + word, text})
@@ -237,17 +278,50 @@ func (d dossier) json() map[string]any {
 	out["choices"] = orEmpty(d.choices)
 	out["episode"] = policy.Episode(&d.op)
 	out["request"] = argsJSON(d.registered)
-	out["question"] = nil
 	if q := d.op.Question; q != nil {
 		out["question"] = map[string]any{"kind": q.Kind, "at": q.At.UTC(), "expires": q.Expires.UTC(), "request_hash": q.RequestHash, "differs": orEmpty(q.Differs), "request": argsJSON(d.asked)}
 	}
 	return out
 }
 
-// shown is what the history keeps of what a person was shown: the request's hash, its title, and the candidates' ids.
-func (d dossier) shown(hash canonical.Hash) string {
+// request is one request in short, and its hash.
+type request struct {
+	title string
+	hash  canonical.Hash
+}
+
+// about is the request that a decision lets through or judges.
+func (d dossier) about(decision string) request {
+	if q := d.op.Question; q != nil && policy.About(&d.op, decision, d.now) == q.RequestHash {
+		return request{d.title(d.asked), q.RequestHash}
+	}
+	return request{toolbox.Title(d.op), d.op.RequestHash}
+}
+
+// title names arguments in short: what identifies them, money in major units.
+func (d dossier) title(args map[string]any) string {
+	var parts []string
+	for _, f := range d.shape.Fields {
+		if _, given := args[f.Name]; given && (f.Role == canonical.Identity || f.Money != "") {
+			parts = append(parts, f.Name+" "+d.value(f.Name, args))
+		}
+	}
+	return d.op.Tool + " (" + strings.Join(parts, ", ") + ")"
+}
+
+// risk is what follows if the person is wrong; what is known not to have been executed cannot happen twice.
+func (d dossier) risk(decision string) string {
+	if decision == policy.Resend && d.op.Executable() == 0 {
+		return ""
+	}
+	return risks[decision]
+}
+
+// shown is what the history keeps of what a person was shown: the request in short and its hash, and the candidates' ids.
+func (d dossier) shown(decision string) string {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s; request %s", toolbox.Title(d.op), hash)
+	about := d.about(decision)
+	fmt.Fprintf(&b, "%s; request %s", about.title, about.hash)
 	if d.op.Wait != nil {
 		fmt.Fprintf(&b, "; waits: %s", d.op.Wait.Reason)
 		for _, c := range d.op.Wait.Candidates {

@@ -183,7 +183,7 @@ func report(err error, asJSON bool, stdout, stderr io.Writer) int {
 		printJSON(stdout, object)
 		return f.exit
 	}
-	fmt.Fprintf(stderr, "notwice: %s [%s]\n", f.message, f.code)
+	fmt.Fprintf(stderr, "notwice: %s [%s]\n", visibleLines(f.message), f.code)
 	for _, line := range []string{f.meaning, f.next} {
 		if line != "" {
 			fmt.Fprintf(stderr, "  %s\n", line)

@@ -148,7 +148,7 @@ func opsShow(c *cli.Context) error {
 	if op.Wait != nil {
 		rows = append(rows, []string{"waits since", local(op.Wait.Since)}, []string{"waits for", op.Wait.Reason + ": " + toolbox.WaitText(*op.Wait)})
 		for _, cand := range op.Wait.Candidates {
-			rows = append(rows, []string{"candidate", cand.ID + " " + cand.State + " " + toolbox.Visible(cand.Title)})
+			rows = append(rows, []string{"candidate", toolbox.Visible(cand.ID) + " " + toolbox.Visible(cand.State) + " " + toolbox.Visible(cand.Title)})
 		}
 	}
 	for _, f := range op.Flags {
@@ -203,6 +203,10 @@ func opsStop(c *cli.Context) error {
 		return err
 	}
 	defer s.close()
+	if op.Wait != nil || op.Question != nil { // then it is a decision, and a person's
+		return &failure{code: "waits", exit: exitUsage, message: toolbox.Title(op) + " waits for a person", meaning: "Nothing was changed.",
+			next: "notwice review decide " + op.Number + " decline"}
+	}
 	why := c.String("why")
 	if why == "" {
 		why = "stopped at the command line"

@@ -2,12 +2,16 @@ package command
 
 import (
 	"bufio"
+	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/user"
+	"regexp"
 	"runtime"
 	"strings"
 
@@ -20,13 +24,14 @@ import (
 // person is who decides: somebody at the controlling terminal, or the holder of an operator token. Standard input, flags and
 // environment are not a person: a program could have written them.
 type person struct {
+	ctx      context.Context // ends the waiting for an answer
 	name     string
 	terminal io.ReadWriteCloser // nil: an operator, who is not asked
 	lines    *bufio.Reader
 }
 
 func operatorFlag() cli.Flag {
-	return &cli.StringFlag{Name: "operator", Usage: "`FILE` with an operator token, readable by its owner only; without it the terminal is asked"}
+	return &cli.StringFlag{Name: "operator", Usage: "`FILE` with an operator token, made by notwice review token, readable by its owner only; without it the terminal is asked"}
 }
 
 // findPerson is the operator, where a token is given, else whoever sits at the controlling terminal.
@@ -36,10 +41,14 @@ func findPerson(c *cli.Context) (*person, error) {
 	}
 	terminal, err := openTerminal()
 	if err != nil {
-		return nil, &failure{code: "no_person", exit: exitUsage, message: "only a person at the controlling terminal can decide this, and there is none",
-			meaning: "Nothing was decided and nothing was sent.", next: "Run it at a terminal, or give --operator FILE, a token that only its owner can read."}
+		return nil, noPerson()
 	}
-	return &person{name: userName(), terminal: terminal, lines: bufio.NewReader(terminal)}, nil
+	return &person{ctx: c.Context, name: userName(), terminal: terminal, lines: bufio.NewReader(terminal)}, nil
+}
+
+func noPerson() error {
+	return &failure{code: "no_person", exit: exitUsage, message: "only a person at the controlling terminal can decide this, and there is none",
+		meaning: "Nothing was decided and nothing was sent.", next: "Run it at a terminal, or give --operator FILE, a token that only its owner can read."}
 }
 
 func userName() string {
@@ -49,35 +58,68 @@ func userName() string {
 	return "a person"
 }
 
-// minToken is how long a token must be: it stands for a person.
-const minToken = 16
+// tokenMark begins a token, so that no other file of the user passes for one.
+const tokenMark = "notwice-operator-"
 
-// operator reads a token. A file that others can read, or that is hardly a secret, is refused.
+var tokenForm = regexp.MustCompile(`^notwice-operator-[A-Z2-7]{26}$`)
+
+// operator reads a token: a file of its owner, who is this user, that nobody else can read.
 func operator(file string) (*person, error) {
 	refuse := func(format string, args ...any) error {
-		return &failure{code: "operator", exit: exitUsage, message: "operator token " + file + ": " + fmt.Sprintf(format, args...), meaning: "Nothing was decided and nothing was sent."}
+		return &failure{code: "operator", exit: exitUsage, message: "operator token " + file + ": " + fmt.Sprintf(format, args...),
+			meaning: "Nothing was decided and nothing was sent.", next: "notwice review token FILE makes one, at a terminal."}
 	}
-	info, err := os.Stat(file)
-	switch {
-	case err != nil:
+	before, err := os.Lstat(file)
+	if err != nil {
 		return nil, refuse("%v", err)
-	case !info.Mode().IsRegular():
-		return nil, refuse("it is not a file")
+	}
+	if !before.Mode().IsRegular() { // nor a link: it is opened only if it is a plain file
+		return nil, refuse("it is not a plain file")
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, refuse("%v", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil || !os.SameFile(before, info):
+		return nil, refuse("it was changed while it was read")
 	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
 		return nil, refuse("others can read it (mode %o); chmod 600 it", info.Mode().Perm())
-	case info.Size() > 4096:
-		return nil, refuse("it is too long for a token")
+	case !mine(info):
+		return nil, refuse("it belongs to another user")
 	}
-	data, err := os.ReadFile(file)
+	data, err := io.ReadAll(io.LimitReader(f, 256))
 	if err != nil {
 		return nil, refuse("%v", err)
 	}
 	token := strings.TrimSpace(string(data))
-	if len(token) < minToken {
-		return nil, refuse("a token has %d characters or more", minToken)
+	if !tokenForm.MatchString(token) {
+		return nil, refuse("it holds no operator token")
 	}
 	sum := sha256.Sum256([]byte(token))
 	return &person{name: userName() + " (operator " + hex.EncodeToString(sum[:4]) + ")"}, nil
+}
+
+// newToken makes a token file. Only somebody at the terminal does: what holds it decides like a person.
+func newToken(ctx context.Context, file string) error {
+	terminal, err := openTerminal()
+	if err != nil {
+		return noPerson()
+	}
+	p := &person{ctx: ctx, name: userName(), terminal: terminal, lines: bufio.NewReader(terminal)}
+	defer p.close()
+	p.say("Whoever can read %s decides like a person: approves, repeats, closes. Keep it from models and their tools.\n", toolbox.Visible(file))
+	if p.answer("Type operator to make it: ") != "operator" {
+		return &failure{code: "not_confirmed", exit: exitUsage, message: "no token was made"}
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return usagef("%v", err)
+	}
+	_, err = fmt.Fprintln(f, tokenMark+rand.Text())
+	return errors.Join(err, f.Close())
 }
 
 func (p *person) close() {
@@ -92,14 +134,24 @@ func (p *person) say(format string, args ...any) {
 	}
 }
 
-// answer reads one line. The end of the terminal's input is an empty answer.
+// answer reads one line. The end of the terminal's input, and an interrupt, are an empty answer.
 func (p *person) answer(prompt string) string {
 	p.say("%s", prompt)
-	line, err := p.lines.ReadString('\n')
-	if err != nil && line == "" {
+	said := make(chan string, 1)
+	go func() {
+		line, err := p.lines.ReadString('\n')
+		if err != nil && line == "" {
+			p.say("\n")
+		}
+		said <- strings.TrimSpace(line)
+	}()
+	select {
+	case line := <-said:
+		return line
+	case <-p.ctx.Done():
 		p.say("\n")
+		return ""
 	}
-	return strings.TrimSpace(line)
 }
 
 // reference is what a person types to show that they mean this operation: what names the business thing, or the number.

@@ -52,9 +52,19 @@ func operationJSON(op journal.Operation) map[string]any {
 		"scope": json.RawMessage(op.Scope), "seq": op.Seq, "status": op.Status, "evidence": orNull(string(op.Evidence)),
 		"external_id": orNull(op.ExternalID), "reason": orNull(op.Reason), "attempts": op.AttemptCount, "request_hash": op.RequestHash,
 		"registered": op.Registered, "ended": orNullTime(op.Ended), "due": orNullTime(op.Due), "rests": op.Rests, "wait": nil, "flags": op.Flags,
+		"question": nil, "ruling": nil, "permit": nil,
 	}
 	if op.Wait != nil {
 		out["wait"] = op.Wait
+	}
+	if q := op.Question; q != nil {
+		out["question"] = map[string]any{"kind": q.Kind, "at": q.At.UTC(), "expires": q.Expires.UTC(), "request_hash": q.RequestHash, "differs": orEmpty(q.Differs)}
+	}
+	if op.Ruling != nil {
+		out["ruling"] = op.Ruling
+	}
+	if op.Permit != nil {
+		out["permit"] = op.Permit
 	}
 	if op.Result != nil {
 		out["result"] = json.RawMessage(op.Result)
@@ -88,7 +98,7 @@ func local(t time.Time) string {
 // progress writes to stderr on a terminal only.
 func progress(format string, args ...any) {
 	if term.IsTerminal(int(os.Stderr.Fd())) {
-		fmt.Fprintf(os.Stderr, format+"\n", args...)
+		fmt.Fprintln(os.Stderr, visibleLines(fmt.Sprintf(format, args...)))
 	}
 }
 

@@ -9,14 +9,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"notwice/canonical"
 	"notwice/journal"
 	"notwice/policy"
 	"notwice/toolbox"
 )
 
 func reviewCommand(code *int) *cli.Command {
-	decide := append([]cli.Flag{}, decideFlags()...)
 	return &cli.Command{
 		Name:  "review",
 		Usage: "show what waits for a person, and decide it",
@@ -29,8 +27,15 @@ func reviewCommand(code *int) *cli.Command {
 				&cli.IntFlag{Name: "limit", Value: 100, Usage: "at most `N`"}}},
 			{Name: "show", Usage: "show one operation as it is decided about: what would be sent, what is known, what each decision means", ArgsUsage: "KEY",
 				Action: reviewShow, Flags: []cli.Flag{configFlag(), journalFlag(), jsonFlag()}},
-			{Name: "decide", Usage: "decide about one operation: " + strings.Join(policy.Decisions, ", "), ArgsUsage: "KEY [DECISION]", Flags: decide,
+			{Name: "decide", Usage: "decide about one operation: " + strings.Join(policy.Decisions, ", "), ArgsUsage: "KEY [DECISION]", Flags: decideFlags(),
 				Action: func(c *cli.Context) error { return decideFrom(c, code, c.Args().Get(1), 2) }},
+			{Name: "token", Usage: "make an operator token: whoever can read it decides like a person; asks at the terminal", ArgsUsage: "FILE",
+				Action: func(c *cli.Context) error {
+					if c.NArg() != 1 {
+						return usagef("which FILE should hold the token?")
+					}
+					return newToken(c.Context, c.Args().First())
+				}},
 		},
 	}
 }
@@ -41,6 +46,7 @@ func decideFlags() []cli.Flag {
 		&cli.StringFlag{Name: "why", Usage: "the reason, for the history and for whoever asks again"},
 		&cli.StringFlag{Name: "external-id", Usage: "happened: the provider's `ID` of what took effect"},
 		&cli.DurationFlag{Name: "for", Usage: "wait: how long (default a day)"},
+		&cli.StringFlag{Name: "episode", Usage: "the `EPISODE` that review show --json printed: decide only about what was shown then; an operator needs it for again, same and replace"},
 		&cli.DurationFlag{Name: "wait", Value: 10 * time.Second, Usage: "how much longer than the attempt that it starts the decision looks and retries"},
 	}, providerFlags()...), journalFlag(), jsonFlag())
 }
@@ -164,8 +170,14 @@ func decideFrom(c *cli.Context, code *int, decision string, args int) error {
 	if err != nil {
 		return err
 	}
+	if err := s.arm(c.String("fault"), []string{op.Tool}); err != nil {
+		return err
+	}
 	d, err := newDossier(s.tools, op, time.Now())
 	if err != nil {
+		return err
+	}
+	if err := shownBefore(c, p, d, decision); err != nil {
 		return err
 	}
 	ruling, err := p.decides(d, toolbox.Ruling{Decision: decision, Why: c.String("why"), ExternalID: c.String("external-id"), For: c.Duration("for"), Wait: c.Duration("wait")})
@@ -177,19 +189,40 @@ func decideFrom(c *cli.Context, code *int, decision string, args int) error {
 		return ruled(err)
 	}
 	printAnswer(c.App.Writer, r, c.Bool("json"))
-	if ruling.Decision == policy.Again && !c.Bool("json") {
-		fmt.Fprintln(c.App.Writer, "  Leave is given, once and for a day: the next call of exactly this request does it again under a new key.")
+	if text := follows(ruling, d); text != "" && !c.Bool("json") {
+		fmt.Fprintln(c.App.Writer, "  "+text)
 	}
-	*code = exitOf(ruling.Decision, r)
+	*code = r.Word.Exit()
 	return nil
 }
 
-// exitOf is the exit code of a decision: where it sent something, how that ended, else 0.
-func exitOf(decision string, r toolbox.Result) int {
-	if slices.Contains([]string{policy.Approve, policy.Resend, policy.Replace}, decision) {
-		return r.Word.Exit()
+// follows says what a decision means from now on, where the answer about the operation does not.
+func follows(r toolbox.Ruling, d dossier) string {
+	switch r.Decision {
+	case policy.Again:
+		return "Leave is given, once and for a day, for exactly this: " + d.about(r.Decision).title + ". The next such call does it under a new key."
+	case policy.SameWish:
+		return "For a day, a call of exactly this is answered with what is known here: " + d.about(r.Decision).title + "."
+	case policy.WaitOn:
+		length := r.For
+		if length == 0 {
+			length = 24 * time.Hour
+		}
+		return "It is looked up on; you are asked again after " + local(d.now.Add(length)) + "."
 	}
-	return exitOK
+	return ""
+}
+
+// shownBefore refuses a decision of an operator about a request that nobody has looked at.
+func shownBefore(c *cli.Context, p *person, d dossier, decision string) error {
+	episode, now := c.String("episode"), policy.Episode(&d.op)
+	switch {
+	case episode != "" && episode != now:
+		return ruled(&policy.Refused{Why: "it has moved since it was shown; look again"})
+	case episode == "" && p.terminal == nil && slices.Contains([]string{policy.Again, policy.SameWish, policy.Replace}, decision):
+		return ruled(&policy.Refused{Why: "an operator gives --episode for this: what review show --json printed of the request that was looked at"})
+	}
+	return nil
 }
 
 // decides shows the dossier and asks.
@@ -208,31 +241,28 @@ func (p *person) decides(d dossier, r toolbox.Ruling) (toolbox.Ruling, error) {
 // is decided.
 func (p *person) settles(d dossier, r toolbox.Ruling) (toolbox.Ruling, error) {
 	r.By, r.Episode = p.name, policy.Episode(&d.op)
+	if r.Decision == "" {
+		return r, &failure{code: "not_confirmed", exit: exitUsage, message: "no decision", meaning: "Everything stays as it is; nothing was sent."}
+	}
+	if d.op.Status == journal.InProgress && !slices.Contains(d.choices, r.Decision) {
+		return r, ruled(&policy.Refused{Why: "an attempt is under way; decide once its outcome is known or lost"})
+	}
 	if !slices.Contains(d.choices, r.Decision) {
 		return r, ruled(&policy.Refused{Why: fmt.Sprintf("%q cannot be decided of it now; it allows: %s", r.Decision, strings.Join(d.choices, ", "))})
 	}
-	r.RequestHash = d.about(r.Decision)
-	r.Shown = d.shown(r.RequestHash)
+	r.RequestHash = d.about(r.Decision).hash
+	r.Shown = d.shown(r.Decision)
 	if r.Decision == policy.Happened && r.ExternalID == "" && p.terminal != nil {
 		r.ExternalID = p.answer("The provider's id of it (empty if you do not know it): ")
 	}
 	what := r.Decision
-	if risk := risks[r.Decision]; risk != "" {
+	if risk := d.risk(r.Decision); risk != "" {
 		what += " (" + risk + ")"
 	}
 	if !p.confirms(d.op, what) {
 		return r, &failure{code: "not_confirmed", exit: exitUsage, message: "the reference does not match", meaning: "Nothing was decided and nothing was sent."}
 	}
 	return r, nil
-}
-
-// about is the request that a decision lets through or judges: the question's where it answers one, else the registered one.
-func (d dossier) about(decision string) canonical.Hash {
-	q := d.op.Question
-	if q != nil && d.now.Before(q.Expires) && slices.Contains([]string{policy.Again, policy.SameWish, policy.Replace}, decision) {
-		return q.RequestHash
-	}
-	return d.op.RequestHash
 }
 
 // ruled turns a refusal into words for a person.

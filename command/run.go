@@ -75,7 +75,7 @@ func run(c *cli.Context, code *int) error {
 	}
 	defer s.close()
 	s.due(c.Context)
-	person, end := s.atTheTerminal()
+	person, end := s.atTheTerminal(c.Context)
 	defer end()
 	a := agent.New(agent.Options{
 		Person: person, Toolbox: s.tools, Model: model, Transcript: s.store, Clock: toolbox.RealClock(), System: system, MaxSteps: c.Int("steps"),

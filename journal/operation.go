@@ -156,6 +156,7 @@ type Permit struct {
 	RequestHash canonical.Hash `json:"request_hash"`
 	Given       time.Time      `json:"given"`
 	By          string         `json:"by"`
+	Shown       string         `json:"shown,omitzero"` // what the person was shown, in short
 }
 
 // Approval is a person's release of exactly the registered request.

@@ -115,9 +115,9 @@ func Episode(op *journal.Operation) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// about is the request that a decision is about: the question's, where the decision answers one, else the registered one.
-func (r Ruling) about(op *journal.Operation, now Now) canonical.Hash {
-	if asked(op, now.Wall) != nil && slices.Contains([]string{Again, SameWish, Replace}, r.Decision) {
+// About is the request that a decision is about: the question's, where the decision answers one, else the registered one.
+func About(op *journal.Operation, decision string, now time.Time) canonical.Hash {
+	if asked(op, now) != nil && slices.Contains([]string{Again, SameWish, Replace}, decision) {
 		return op.Question.RequestHash
 	}
 	return op.RequestHash
@@ -133,7 +133,7 @@ func (r Ruling) check(op *journal.Operation, now Now) error {
 		return refuse("an attempt is under way; decide once its outcome is known or lost")
 	case !slices.Contains(choices, r.Decision):
 		return refuse("%q cannot be decided of it now; it allows %s", r.Decision, strings.Join(choices, ", "))
-	case r.RequestHash != "" && r.RequestHash != r.about(op, now):
+	case r.RequestHash != "" && r.RequestHash != About(op, r.Decision, now.Wall):
 		return refuse("what was shown is not what this decision is about; nothing but the shown request can be let through")
 	case r.Decision == WaitOn && (r.For < 0 || r.For > 30*day):
 		return refuse("wait takes up to 30 days")
@@ -151,7 +151,7 @@ func OnRule(k journal.Known, r Ruling, p Policy, now Now) (Decision, error) {
 	}
 	o := k.Operation.Clone()
 	d := Decision{Operation: &o}
-	hash := r.about(&o, now)
+	hash := About(&o, r.Decision, now.Wall)
 	d.ruled(r, now)
 	switch r.Decision {
 	case Happened:
@@ -166,7 +166,7 @@ func OnRule(k journal.Known, r Ruling, p Policy, now Now) (Decision, error) {
 	case WaitOn:
 		return d.waitOn(r, p, now), nil
 	case Again:
-		o.Permit = &journal.Permit{RequestHash: hash, Given: now.Wall, By: r.By}
+		o.Permit = &journal.Permit{RequestHash: hash, Given: now.Wall, By: r.By, Shown: r.Shown}
 		return d.answered(now), nil
 	case SameWish:
 		o.Same = &journal.Same{RequestHash: hash, At: now.Wall}

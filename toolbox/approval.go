@@ -39,6 +39,9 @@ func (a *Approval) UnmarshalNode(n *strictyaml.Node) error {
 	if err := strictyaml.Decode(n, &when); err != nil {
 		return err
 	}
+	if strings.TrimSpace(when.When) == "" {
+		return n.Errorf("approval: the condition is empty; never, always or {when: an expression over args}")
+	}
 	*a = Approval{When: when.When}
 	if _, err := a.compile(canonical.Shape{Open: true}); err != nil {
 		return n.Errorf("%v", err)

@@ -197,6 +197,15 @@ func TestDefaultGuard(t *testing.T) {
 		{"do_it", "", "key"}:                         policy.GuardFull,
 		{"do_it", "", "keyboard"}:                    policy.GuardLost,
 		{"move_file", "Moves a file.", "source"}:     policy.GuardLost,
+		{"repay_loan", "", ""}:                       policy.GuardFull,
+		{"autopay", "", ""}:                          policy.GuardFull,
+		{"reorder_item", "", ""}:                     policy.GuardFull,
+		{"HTTPSend", "", ""}:                         policy.GuardFull,
+		{"APIPost", "", ""}:                          policy.GuardFull,
+		{"checkout", "", ""}:                         policy.GuardFull,
+		{"remit_funds", "", ""}:                      policy.GuardFull,
+		{"forward_to", "", ""}:                       policy.GuardFull,
+		{"dispatch_parcel", "", ""}:                  policy.GuardFull,
 	} {
 		fake, err := fakeprovider.Start(fakeprovider.Options{})
 		if err != nil {

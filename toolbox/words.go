@@ -36,6 +36,9 @@ func (t *Toolbox) tell(op journal.Operation, repeat bool) Result {
 	case op.Status == journal.Succeeded:
 		res.Word = Done
 		res.Message = fmt.Sprintf("DONE: %s%s.", res.Title, idWords(op))
+	case op.Status == journal.FailedFinal && op.Evidence == journal.Person && op.Executable() > 0 && op.Ruling != nil:
+		res.Word = Rejected
+		res.Message = fmt.Sprintf("REJECTED: %s was given up by %s%s; whether it happened is not known. It is final, and never sent again.", res.Title, Visible(op.Ruling.By), because(op.Ruling.Why))
 	case op.Status == journal.FailedFinal && op.Evidence == journal.Person && op.Ruling != nil:
 		res.Word = Rejected
 		res.Message = fmt.Sprintf("REJECTED: %s was %s by %s%s. It is final.", res.Title, reasonWords(op), Visible(op.Ruling.By), because(op.Ruling.Why))
@@ -207,7 +210,7 @@ var waitTexts = map[string]string{
 	"conflict":         "The provider says that its key was used with other parameters.",
 	"attempts":         "It was tried as often as allowed (%s times).",
 	"approval":         "It needs approval before it is sent (%s).",
-	"limit":            "A limit of the day is reached: %s are spent.",
+	"limit":            "It would go over a limit of the day, of which %s are spent.",
 	"look_alike":       "It may name somebody else (%s).",
 	"account":          "The secrets were changed since it was sent; another account would show nothing either.",
 	"unproved_absence": "The look-up finds nothing, and has never found anything of this tool, which proves nothing.",
