@@ -2,9 +2,12 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime"
+	"strings"
 	"sync"
 
 	"github.com/urfave/cli/v2"
@@ -18,9 +21,12 @@ func testCommand(code *int) *cli.Command {
 		Usage:     "run scenario files; effects are counted at the provider",
 		ArgsUsage: "[FILE …]",
 		Description: "Without a FILE the shipped stories run. Time is virtual, the provider is a fake one on loopback.\n" +
-			"  notwice test my-story.yaml\n  notwice test --list\n  notwice test --print 00-seven-steps > my-story.yaml",
+			"  notwice test my-story.yaml\n  notwice test --list\n  notwice test --print 00-seven-steps > my-story.yaml\n" +
+			"  notwice test my-story.yaml --explore            # one table: points, histories, effects, duplicates, lost, waiting",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "list", Usage: "list the shipped stories"},
+			&cli.BoolFlag{Name: "explore", Usage: "play each story again with a crash before and after every call of journal, wire, clock and model, with every single fault on every request, and with a model that repeats itself"},
+			&cli.StringFlag{Name: "at", Usage: "with --explore: only the `HISTORY` that a report names, such as crash:17"},
 			&cli.StringFlag{Name: "print", Usage: "print the shipped story `NAME`, to start from"},
 			jsonFlag(),
 		},
@@ -43,6 +49,9 @@ func testCommand(code *int) *cli.Command {
 				}
 				return nil
 			}
+			if c.Bool("explore") || c.String("at") != "" {
+				return explore(c, files, code)
+			}
 			reports, err := runAll(c.Context, files)
 			if err != nil {
 				return err
@@ -60,6 +69,11 @@ func stories(names []string) ([]*scenarios.File, error) {
 	var files []*scenarios.File
 	for _, name := range names {
 		data, err := os.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) { // a shipped one, by its name
+			if shipped, found := scenarios.Source(strings.TrimSuffix(name, ".yaml")); found == nil {
+				data, err = shipped, nil
+			}
+		}
 		if err != nil {
 			return nil, usagef("%v", err)
 		}

@@ -1,0 +1,71 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"notwice/scenarios"
+)
+
+// explore plays stories in all the ways in which they can go wrong, and prints one table.
+func explore(c *cli.Context, files []*scenarios.File, code *int) error {
+	if c.String("at") != "" && len(files) != 1 {
+		return usagef("--at names a history of one story: notwice test FILE --explore --at HISTORY")
+	}
+	var all []scenarios.Exploration
+	for _, f := range files {
+		x, err := scenarios.Explore(f, c.String("at"), func(done, of int) {
+			if done%100 == 0 || done == of {
+				progress("notwice: %s: %d of %d histories", f.Name, done, of)
+			}
+		})
+		if err != nil {
+			return usagef("%v", err)
+		}
+		if c.Context.Err() != nil {
+			return c.Context.Err()
+		}
+		all = append(all, x)
+	}
+	if failed := printExplorations(c, all); failed {
+		*code = exitFailed
+	}
+	return nil
+}
+
+func printExplorations(c *cli.Context, all []scenarios.Exploration) (failed bool) {
+	sum := scenarios.Exploration{File: "all"}
+	rows := [][]string{{"STORY", "POINTS", "HISTORIES", "EFFECTS", "DUPLICATES", "LOST", "WAITING", "BEYOND LIMITS"}}
+	row := func(x scenarios.Exploration, limits int) []string {
+		n := func(v int) string { return fmt.Sprint(v) }
+		return []string{x.File, n(x.Points), n(x.Histories), n(x.Effects), n(x.Duplicates), n(x.Lost), n(x.Waiting), n(limits)}
+	}
+	limits := 0
+	for _, x := range all {
+		rows = append(rows, row(x, len(x.Limits)))
+		sum.Points, sum.Histories, sum.Effects = sum.Points+x.Points, sum.Histories+x.Histories, sum.Effects+x.Effects
+		sum.Duplicates, sum.Lost, sum.Waiting = sum.Duplicates+x.Duplicates, sum.Lost+x.Lost, sum.Waiting+x.Waiting
+		limits += len(x.Limits)
+		failed = failed || len(x.Violations) > 0
+	}
+	if c.Bool("json") {
+		printJSON(c.App.Writer, map[string]any{"v": 1, "points": sum.Points, "histories": sum.Histories, "effects": sum.Effects,
+			"duplicates": sum.Duplicates, "lost": sum.Lost, "waiting": sum.Waiting, "beyond_limits": limits, "scenarios": all})
+		return failed
+	}
+	if len(all) > 1 {
+		rows = append(rows, row(sum, limits))
+	}
+	table(c.App.Writer, rows)
+	for _, x := range all {
+		for _, v := range x.Violations {
+			fmt.Fprintf(c.App.Writer, "FAIL  %s: %s\n      %s\n      replay: notwice test %s --explore --at %s\n", x.File, v.Name, strings.Join(v.Broken, "\n      "), x.File, v.At)
+		}
+		for _, v := range x.Limits {
+			fmt.Fprintf(c.App.Writer, "limit %s: %s: %s\n", x.File, v.Name, strings.Join(v.Broken, "; "))
+		}
+	}
+	return failed
+}
