@@ -43,6 +43,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	listener net.Listener // nil while connections are refused
+	reserved func()       // lets the port go that is kept meanwhile; nil: it is not
 	closed   bool
 	trouble  error // listening again has failed
 	holds    map[int]Held
@@ -164,8 +165,15 @@ func (s *Server) stopListening() {
 		return
 	}
 	s.listener.Close()
-	s.listener = nil
+	s.listener, s.reserved = nil, reserve(s.addr)
 	s.http.SetKeepAlivesEnabled(false)
+}
+
+func (s *Server) letGo() {
+	if s.reserved != nil {
+		s.reserved()
+		s.reserved = nil
+	}
 }
 
 // ClearFaults disarms all faults. After refuse it listens again on the same port; should somebody have taken the port meanwhile, Close
@@ -179,6 +187,7 @@ func (s *Server) ClearFaults() {
 	}
 	s.http.SetKeepAlivesEnabled(true)
 	listener, err := net.Listen("tcp", s.addr)
+	s.letGo()
 	if err != nil {
 		s.trouble = fmt.Errorf("listen again: %w", err)
 		return
@@ -196,6 +205,7 @@ func (s *Server) Close() error {
 	}
 	s.closed = true
 	trouble := s.trouble
+	s.letGo()
 	if s.listener != nil {
 		s.listener.Close()
 		s.listener = nil
