@@ -51,10 +51,26 @@ type Facts struct {
 	UnknownAfter strictyaml.Duration `yaml:"unknown_after"`
 	SendWithin   strictyaml.Duration `yaml:"send_within"`
 	Retention    strictyaml.Duration `yaml:"retention"`
+	Delivery     Delivery            `yaml:"delivery"`
 	Approval     *Approval           `yaml:"approval"`
 	Limits       *Limits             `yaml:"limits"`
 
 	AskOnTimeout bool `yaml:"-"` // tool_policy: retry.on_timeout: ask_person
+}
+
+// Delivery is when a request goes: with its call. (An outbox belongs to mail.)
+type Delivery string
+
+// UnmarshalNode reads call; outbox is for tools that mail, of which this version has none.
+func (d *Delivery) UnmarshalNode(n *strictyaml.Node) error {
+	switch n.Value {
+	case "call":
+		*d = "call"
+		return nil
+	case "outbox":
+		return n.Errorf("delivery: an outbox belongs to tools that mail, which this version does not have")
+	}
+	return n.Errorf("delivery is call or outbox")
 }
 
 // HTTPRequest is a request with references such as ${args.order_id} (FORMATS §1).
@@ -249,6 +265,7 @@ type LookupFacts struct {
 	Items          string              `yaml:"items"`
 	Next           string              `yaml:"next"`
 	Match          MatchFacts          `yaml:"match"`
+	Signs          *SignsFacts         `yaml:"signs"` // instead of match: always heuristic
 	Created        string              `yaml:"created"`
 	ClockTolerance strictyaml.Duration `yaml:"clock_tolerance"`
 	State          *StateFacts         `yaml:"state"`
@@ -270,6 +287,38 @@ type LookupForm struct {
 	Items string
 	Next  string
 	Match MatchFacts
+}
+
+// SignsFacts recognise a candidate by what could be another's too: fields that are equal, and a date near our first attempt. A
+// person decides.
+type SignsFacts struct {
+	Fields map[string]string   // body path: args.X
+	Within strictyaml.Duration // of our first attempt, as the candidate's `created` says; 0: whenever
+}
+
+// UnmarshalNode reads {amount: args.amount_minor, within: 1m}.
+func (s *SignsFacts) UnmarshalNode(n *strictyaml.Node) error {
+	if n.Kind != strictyaml.Map {
+		return n.Errorf("signs is a map such as {amount: args.amount_minor, within: 1m}")
+	}
+	*s = SignsFacts{Fields: map[string]string{}}
+	for i, path := range n.Keys {
+		if path == "within" {
+			if err := s.Within.UnmarshalNode(n.Values[i]); err != nil {
+				return err
+			}
+			continue
+		}
+		text, ok := n.Values[i].Value.(string)
+		if !ok || !strings.HasPrefix(text, "args.") {
+			return n.Values[i].Errorf("%s: what it must equal is written args.NAME", path)
+		}
+		s.Fields[path] = text
+	}
+	if len(s.Fields) == 0 {
+		return n.Errorf("signs needs a field that must be equal, such as amount: args.amount_minor")
+	}
+	return nil
 }
 
 // MatchFacts says by what a candidate is recognised: a path that must equal our key (or, by reference, our number), or a

@@ -35,6 +35,14 @@ func (t *Tool) checkLookup() error {
 	if !ok {
 		return fmt.Errorf("look-up by %q has no request", l.By)
 	}
+	if l.Signs != nil {
+		for _, path := range sorted(l.Signs.Fields) {
+			if name := strings.TrimPrefix(l.Signs.Fields[path], "args."); !t.onTheWire(name) {
+				return fmt.Errorf("look-up: signs: the request does not send args.%s", name)
+			}
+		}
+		return nil
+	}
 	switch {
 	case l.By == "key" && form.Match.Equals == "" && !t.sends(func(p toolbox.KeyPlace) bool { return p.Sent() && p.Encode != "number" }):
 		return errors.New("look-up by key: the request does not send our key")
@@ -216,6 +224,9 @@ func (t *Tool) nextPage(form toolbox.LookupForm, a answer) (page, failed string)
 // match judges one candidate. read is false when what it should be compared by is not there.
 func (t *Tool) match(form toolbox.LookupForm, item any, r toolbox.Request) (m toolbox.Match, mine, read bool) {
 	l := t.d.Facts.Lookup
+	if l.Signs != nil {
+		return t.matchSigns(item, r)
+	}
 	m = toolbox.Match{By: map[string]string{"key": "key", "reference": "reference", "scan": "key", "resource_id": "key"}[l.By]}
 	want := any(t.wireKey(r))
 	if l.By == "reference" {
@@ -239,14 +250,38 @@ func (t *Tool) match(form toolbox.LookupForm, item any, r toolbox.Request) (m to
 			return m, false, true
 		}
 	}
+	t.describe(&m, item, r)
+	return m, true, true
+}
+
+// describe fills what a person and the policy look at in a candidate.
+func (t *Tool) describe(m *toolbox.Match, item any, r toolbox.Request) {
 	m.ID = idAt(item, t.d.Facts.ExternalID)
 	m.Differs = t.differs(item, r.Args)
 	m.State = t.state(item)
 	m.Title, m.Result = summary(item), t.result(item)
-	if l.Created != "" {
-		m.Created, m.Undated = dateAt(item, l.Created)
+	if created := t.d.Facts.Lookup.Created; created != "" {
+		m.Created, m.Undated = dateAt(item, created)
 	}
-	return m, true, true
+}
+
+// matchSigns judges a candidate by what it could share with another one. Without a date that can be read it stays one.
+func (t *Tool) matchSigns(item any, r toolbox.Request) (m toolbox.Match, mine, read bool) {
+	signs := t.d.Facts.Lookup.Signs
+	m.By = "signs"
+	for _, path := range sorted(signs.Fields) {
+		found := at(item, path)
+		if len(found) != 1 || !scalar(found[0]) {
+			return m, false, false
+		}
+		want := r.Args[strings.TrimPrefix(signs.Fields[path], "args.")]
+		if !canonical.Equal(found[0], want) && plain(found[0]) != plain(want) {
+			return m, false, true
+		}
+	}
+	t.describe(&m, item, r)
+	tooOld := signs.Within > 0 && !m.Created.IsZero() && m.Created.Before(r.FirstSent.Add(-time.Duration(signs.Within)))
+	return m, !tooOld, true
 }
 
 // dateAt reads a date: RFC 3339, or a number of seconds since 1970 in this century or the next. undated: it is not there, or
