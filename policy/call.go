@@ -29,19 +29,20 @@ func OnCall(k journal.Known, c Call, p Policy, now Now) Decision {
 		return found(k, op, c, p, now)
 	}
 	if k.Last != nil {
-		return found(k, latest(k, c), c, p, now)
+		return found(k, latest(k, c, p, now), c, p, now)
 	}
 	return register(k, c, p, now)
 }
 
 // latest is the operation that a call repeats, among those that are final: the newest, unless it asks for something else and an
-// earlier one was just this and is done.
-func latest(k journal.Known, c Call) *journal.Operation {
+// earlier one was just this, is done, and may still be called done. Questions and leave belong to the newest.
+func latest(k journal.Known, c Call, p Policy, now Now) *journal.Operation {
 	if c.equals(k.Last) {
 		return k.Last
 	}
 	for i := range k.Recent {
-		if op := &k.Recent[i]; op.Scope == k.Last.Scope && op.Status == journal.Succeeded && c.equals(op) {
+		op := &k.Recent[i]
+		if op.Scope == k.Last.Scope && op.Status == journal.Succeeded && c.equals(op) && (p.Unique || now.age(op.Ended) <= day) {
 			return op
 		}
 	}
@@ -71,9 +72,7 @@ func onGuarded(k journal.Known, c Call, p Policy, now Now) Decision {
 	}
 	if p.Guard == GuardFull {
 		if i := slices.IndexFunc(k.Unheard, c.lost); i >= 0 { // perhaps the same wish in other words: told first, not sent
-			d := next(&k.Unheard[i], p, now) // nothing of it is sent for a call that asks for something else
-			d.Repeat, d.Differs = true, differs(k.Unheard[i].Fields, c.Fresh.Fields)
-			return d
+			return reworded(&k.Unheard[i], c, p, now)
 		}
 		if i := slices.IndexFunc(k.Recent, equal); i >= 0 && k.Recent[i].Scope == c.Fresh.Scope {
 			op := k.Recent[i]
@@ -84,6 +83,14 @@ func onGuarded(k journal.Known, c Call, p Policy, now Now) Decision {
 		}
 	}
 	return register(k, c, p, now)
+}
+
+// reworded follows an operation for a call that asks for the same thing in other words. It is told how that ends; nothing of it is
+// sent for a call that asks for something else.
+func reworded(op *journal.Operation, c Call, p Policy, now Now) Decision {
+	d := next(op, p, now)
+	d.Repeat, d.Differs = true, differs(op.Fields, c.Fresh.Fields)
+	return d
 }
 
 // lost reports whether an operation lost its caller or its answer, so that a model may be asking for it in other words. An attempt
@@ -163,6 +170,8 @@ func found(k journal.Known, op *journal.Operation, c Call, p Policy, now Now) De
 	}
 	affirmed := op.Same != nil && op.Same.RequestHash == c.Fresh.RequestHash && now.age(op.Same.At) < day
 	switch {
+	case affirmed && !c.equals(op):
+		return reworded(op, c, p, now)
 	case affirmed:
 	case !c.equals(op):
 		return otherHash(k, op, c, p, now)

@@ -255,6 +255,10 @@ func (d Decision) letGo(k journal.Known, r Ruling, p Policy, now Now) Decision {
 	wait := overLimit(k, op, p, now)
 	switch {
 	case wait != nil && waited != "limit":
+		if op.Status == journal.Unknown {
+			op.Status, op.Reason = journal.Pending, "let_go"
+			d.event(now, "moved", "let_go", "")
+		}
 		op.Due, op.Rests, op.Released = idle(op), false, false
 		waitFor(&d, now, wait.Reason, wait.Note)
 		return d.write(Answer)

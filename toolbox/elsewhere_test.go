@@ -236,3 +236,66 @@ func TestThreeCorrections(t *testing.T) {
 	}
 	r.want(r.call("create_payment", strings.Replace(pay, "490000", "450000", 1), 0), toolbox.ConflictWord, 4, 0)
 }
+
+// Leave is given on the newest of a wish: on an older one it would never be used, and the person would be told that it was given.
+func TestLeaveBelongsToTheNewest(t *testing.T) {
+	clock := &skewed{Clock: toolbox.RealClock()}
+	r := newRig(t, rigOptions{clock: clock, lay: func(f toolbox.Facts) (toolbox.Facts, error) {
+		f, err := quick(f)
+		f.Unique = false
+		return f, err
+	}})
+	other := strings.Replace(pay, "490000", "480000", 1)
+	first := r.call("create_payment", pay, 0)
+	r.want(r.call("create_payment", other, 0), toolbox.ConflictWord, 1, 1)
+	r.ruled(first.Key, toolbox.Ruling{Decision: "again"})
+	second := r.call("create_payment", other, 0)
+	r.want(second, toolbox.Done, 2, 2)
+	r.want(r.call("create_payment", pay, 0), toolbox.AlreadyDone, 2, 2) // the first one, as it is today
+	r.refused(first.Key, toolbox.Ruling{Decision: "again"})
+	clock.jump(30*time.Hour, 30*time.Hour)
+	r.want(r.call("create_payment", pay, 0), toolbox.ConflictWord, 2, 2) // asked on the newest, where leave counts
+	r.ruled(second.Key, toolbox.Ruling{Decision: "again"})
+	r.want(r.call("create_payment", pay, 0), toolbox.Done, 3, 3)
+}
+
+// A call that a person calls the same wish in other words sends nothing of the registered one, whose approval has ended.
+func TestSameWishInOtherWordsSendsNothing(t *testing.T) {
+	clock := &skewed{Clock: toolbox.RealClock()}
+	r := newRig(t, rigOptions{clock: clock, lay: func(f toolbox.Facts) (toolbox.Facts, error) {
+		f, err := quick(f)
+		if f.Echo["amount_minor"] != "" {
+			f.Approval = &toolbox.Approval{When: "args.amount_minor > 100000"}
+		}
+		return f, err
+	}})
+	first := r.call("create_payment", pay, 0)
+	r.arm(`{"on":"payments.create","do":"refuse"}`)
+	r.want(r.ruled(first.Key, toolbox.Ruling{Decision: "approve"}), toolbox.NotSent, 0, 0)
+	r.fake.ClearFaults()
+	clock.jump(25*time.Hour, 25*time.Hour)
+	small := strings.Replace(pay, "490000", "1", 1)
+	r.want(r.call("create_payment", small, 0), toolbox.ConflictWord, 0, 0)
+	r.ruled(first.Key, toolbox.Ruling{Decision: "same"})
+	r.want(r.call("create_payment", small, 5*time.Second), toolbox.NotSent, 0, 0)
+	r.want(r.call("create_payment", pay, 0), toolbox.WaitsForHuman, 0, 0)
+}
+
+// A reworded call that waits for a lost outcome does not send it when it turns out to be absent.
+func TestRewordedCallDoesNotResendWhatIsAbsent(t *testing.T) {
+	r := newRig(t, rigOptions{lay: func(f toolbox.Facts) (toolbox.Facts, error) {
+		f, err := quick(f)
+		if f.Guard != "" {
+			l := *f.Lookup
+			l.Complete, l.Misses = true, 1
+			f.Lookup, f.Resend = &l, "never"
+		}
+		return f, err
+	}})
+	long := func(what string) string {
+		return strings.Replace(ticket442, "Printer down", strings.Repeat(what+" is down. ", 9), 1)
+	}
+	r.arm(`{"on":"tickets.create","do":"timeout_no_commit"}`)
+	r.want(r.call("create_ticket", long("The old printer"), 0), toolbox.NotConfirmed, 1, 0)
+	r.want(r.call("create_ticket", long("The new printer"), 3*time.Second), toolbox.NotSent, 1, 0)
+}

@@ -56,7 +56,7 @@ func (t *Toolbox) pursue(ctx context.Context, r prepared, d policy.Decision) (Re
 			return t.tellOld(op), nil
 		default: // 10: tell what the journal holds, no more
 			wait, again := t.again(&op, r, tries, until)
-			if !again {
+			if !again || reworded != nil { // what rests unsent goes only with an equal call
 				return t.tell(op, repeat).reworded(reworded), nil
 			}
 			err = t.clock.Wait(ctx, wait, nil)

@@ -30,8 +30,13 @@ func (t *Toolbox) Rule(ctx context.Context, key journal.Key, r Ruling) (Result, 
 		return Result{}, &policy.Refused{Why: "a ruling names who decided"}
 	}
 	pr := policy.Ruling{Decision: r.Decision, By: r.By, Why: r.Why, Shown: r.Shown, Episode: r.Episode, RequestHash: r.RequestHash, ExternalID: r.ExternalID, For: r.For}
-	if r.Decision == policy.Replace {
+	switch r.Decision {
+	case policy.Replace:
 		return t.replace(ctx, key, pr, r.Wait)
+	case policy.Again:
+		if err := t.newest(ctx, key); err != nil {
+			return Result{}, fmt.Errorf("operation %s: %w", key, err)
+		}
 	}
 	var d policy.Decision
 	var p policy.Policy
@@ -48,6 +53,25 @@ func (t *Toolbox) Rule(ctx context.Context, key journal.Key, r Ruling) (Result, 
 		return Result{}, fmt.Errorf("operation %s: %w", key, err)
 	}
 	return t.follow(ctx, d, p, r.Wait)
+}
+
+// newest refuses leave to repeat what something newer of the same wish has followed: leave belongs to the newest, and on an older
+// one it would never be used.
+func (t *Toolbox) newest(ctx context.Context, key journal.Key) error {
+	op, err := t.journal.Get(ctx, key)
+	if err != nil {
+		return err
+	}
+	kin, _, err := t.journal.List(ctx, journal.Query{Tool: op.Tool, Kin: op.Kin, Limit: 50})
+	if err != nil {
+		return err
+	}
+	for _, other := range kin {
+		if other.Key > op.Key && other.Scope == op.Scope {
+			return &policy.Refused{Why: fmt.Sprintf("%s follows it; decide about that one", other.Number)}
+		}
+	}
+	return nil
 }
 
 // replace drops an unsent request and sends the one of its question.
