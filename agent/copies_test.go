@@ -28,7 +28,7 @@ func (c told) run(t *testing.T) {
 	t.Run(c.name, func(t *testing.T) {
 		each(t, func(t *testing.T, streamed bool) {
 			if c.only == "whole" && streamed || c.only == "streamed" && !streamed {
-				t.Skip("only " + c.only)
+				return // the other form cannot be told in this one
 			}
 			w := newWorld(t, streamed, append(c.answers, say("Reported."))...)
 			out := w.turn("t", "do it")

@@ -115,9 +115,8 @@ func notNegative(c *cli.Context, names ...string) error {
 	return nil
 }
 
-// openReader opens the journal with the tools that are declared, and no provider: for commands that show. What needs nobody
-// outside is moved on first, so that they show the present.
-func openReader(c *cli.Context) (*session, error) {
+// newSession reads the configuration and opens the journal, without tools yet.
+func newSession(c *cli.Context) (*session, error) {
 	cfg, err := readConfig(c)
 	if err != nil {
 		return nil, err
@@ -126,7 +125,16 @@ func openReader(c *cli.Context) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{store: store, path: path, cfg: cfg, notes: notifier{command: cfg.Notify}, stop: suspendGuard(store)}
+	return &session{store: store, path: path, cfg: cfg, notes: notifier{command: cfg.Notify}, stop: suspendGuard(store)}, nil
+}
+
+// openReader opens the journal with the tools that are declared, and no provider: for commands that show. What needs nobody
+// outside is moved on first, so that they show the present.
+func openReader(c *cli.Context) (*session, error) {
+	s, err := newSession(c)
+	if err != nil {
+		return nil, err
+	}
 	if err := s.addTools(c.Context, "http://127.0.0.1:1", "fake"); err != nil { // declared only: nothing is asked there
 		s.close()
 		return nil, err
@@ -151,15 +159,10 @@ func openSession(c *cli.Context, faultsFor ...string) (*session, error) {
 			return nil, usagef("--fault arms the fake provider inside this process; arm the one at %s over its /_control/faults", address)
 		}
 	}
-	cfg, err := readConfig(c)
+	s, err := newSession(c)
 	if err != nil {
 		return nil, err
 	}
-	store, path, err := openStore(c)
-	if err != nil {
-		return nil, err
-	}
-	s := &session{store: store, path: path, cfg: cfg, notes: notifier{command: cfg.Notify}, stop: suspendGuard(store)}
 	place := ""
 	if address == "" {
 		if err := s.startFake(c, faultsFor); err != nil {

@@ -187,7 +187,7 @@ func (r *wildRunner) breaks(format string, args ...any) {
 
 // step plays a step; one in which the process died is played once more in the next life, as a host does.
 func (r *wildRunner) step(s Step) {
-	if r.once(s) && (s.Parallel != nil || s.works()) {
+	if r.once(s) && s.works() {
 		r.once(s)
 	}
 	for _, broken := range r.check() {
@@ -195,32 +195,14 @@ func (r *wildRunner) step(s Step) {
 	}
 }
 
-// works reports whether a step makes the product do something.
-func (s Step) works() bool {
-	return s.Call != "" || s.Model != nil || s.Reconcile != "" || s.Rule != ""
-}
-
 // once plays a step and reports whether the process died in it.
 func (r *wildRunner) once(s Step) (died bool) {
 	struck := r.arm(s)
 	var err error
-	switch {
-	case s.Advance != nil:
-		r.clock.advance(seconds(*s.Advance))
-	case s.Fault != nil && s.Fault.clear:
-		err = r.out.clear()
-	case s.Fault != nil:
-		err = r.out.arm(s.Fault.faults...)
-	case s.Crash != nil && s.Crash.Now:
-		err = r.restart()
-	case s.Crash != nil:
-		r.crash = s.Crash
-	default:
-		steps := s.Parallel
-		if steps == nil {
-			steps = []Step{s}
-		}
-		err = r.work(steps)
+	if s.works() {
+		err = r.work(s.together())
+	} else {
+		err = r.befall(s)
 	}
 	if struck != nil {
 		r.crash = nil

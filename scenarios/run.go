@@ -94,19 +94,14 @@ func (r *runner) step(n int, s Step) error {
 	var inner []told
 	var err error
 	switch {
-	case s.Advance != nil:
-		r.clock.advance(seconds(*s.Advance))
-	case s.Fault != nil:
-		err = r.fault(s.Fault)
-	case s.Crash != nil && s.Crash.Now:
-		err = r.restart()
-	case s.Crash != nil:
-		r.crash = s.Crash
-	default:
-		steps := s.Parallel
-		if steps == nil {
-			steps = []Step{s}
+	case s.Fault != nil && s.Fault.clear:
+		if err = r.unstruck(); err == nil {
+			err = r.out.clear()
 		}
+	case !s.works():
+		err = r.befall(s)
+	default:
+		steps := s.together()
 		var answers []answer
 		if answers, err = r.together(steps); err == nil {
 			got, inner, err = r.combine(answers, steps)
@@ -148,14 +143,21 @@ func (r *runner) arm(s Step) *bool {
 	return &struck
 }
 
-func (r *runner) fault(f *faultList) error {
-	if f.clear {
-		if err := r.unstruck(); err != nil {
-			return err
-		}
+// befall is a step in which the product does nothing: something happens to it.
+func (r *runner) befall(s Step) error {
+	switch {
+	case s.Advance != nil:
+		r.clock.advance(seconds(*s.Advance))
+	case s.Fault != nil && s.Fault.clear:
 		return r.out.clear()
+	case s.Fault != nil:
+		return r.out.arm(s.Fault.faults...)
+	case s.Crash != nil && s.Crash.Now:
+		return r.restart()
+	case s.Crash != nil:
+		r.crash = s.Crash
 	}
-	return r.out.arm(f.faults...)
+	return nil
 }
 
 func (r *runner) unstruck() error {

@@ -184,3 +184,16 @@ func (s Step) title() string {
 	}
 	return "step"
 }
+
+// works reports whether a step makes the product do something; else something happens to it.
+func (s Step) works() bool {
+	return s.Call != "" || s.Model != nil || s.Reconcile != "" || s.Rule != "" || s.Parallel != nil
+}
+
+// together are the steps that run at once: those of parallel, else this one.
+func (s Step) together() []Step {
+	if s.Parallel != nil {
+		return s.Parallel
+	}
+	return []Step{s}
+}

@@ -367,30 +367,6 @@ func (t *txn) decide(k journal.Known, decide journal.Decide) error {
 	return nil
 }
 
-func (t *txn) spent(place []byte) (s journal.Spent, err error) {
-	if b := t.tx.Bucket(spentBucket).Get(place); b != nil {
-		err = openValue(place, b, t.now(), &s)
-	}
-	return s, err
-}
-
-// recount moves the counters of the limits.
-func (t *txn) recount(p *putter, tool string, before, after *journal.Counted) {
-	for _, day := range journal.Recount(before, after) {
-		place := hashKey(tool, day.Day)
-		spent, err := t.spent(place)
-		var record []byte
-		if err == nil {
-			record, err = sealValue(place, t.running, spent.Add(day.More).Sub(day.Less))
-		}
-		if err != nil {
-			p.err = err
-			return
-		}
-		p.put(spentBucket, place, record)
-	}
-}
-
 // asked runs decide. A panic in it is a fault of ours, unless it is a page that cannot be read.
 func asked(decide journal.Decide, k journal.Known) (c journal.Change, err error) {
 	defer func() {
@@ -443,55 +419,6 @@ func (t *txn) apply(c journal.Record) error {
 	return p.err
 }
 
-// declare indexes a tool's operations anew.
-func (t *txn) declare(tool, declared string, place func(journal.Operation) (journal.Place, error)) error {
-	var moved []*journal.Operation
-	err := t.each(func(op *journal.Operation) error {
-		if op.Tool != tool {
-			return nil
-		}
-		to, err := place(op.Clone())
-		if err == nil && (to.Kin != op.Kin || to.Scope != op.Scope) {
-			moved = append(moved, op)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	t.wrote = true
-	p := putter{tx: t.tx}
-	for _, op := range moved {
-		to, err := place(op.Clone())
-		if err != nil {
-			return err
-		}
-		if err := t.rehouse(&p, op, to); err != nil {
-			return err
-		}
-	}
-	p.put(shapeBucket, []byte(tool), shapeValue(declared))
-	return p.err
-}
-
-// rehouse moves one operation to another place in the indexes.
-func (t *txn) rehouse(p *putter, before *journal.Operation, to journal.Place) error {
-	key, after := []byte(before.Key), before.Clone()
-	after.Kin, after.Scope = to.Kin, to.Scope
-	if err := journal.Check(nil, &after); err != nil {
-		return err
-	}
-	record, err := sealValue(key, t.running, after)
-	if err != nil {
-		return err
-	}
-	p.put(opsBucket, key, record)
-	p.move(kinBucket, join(raw(before.Kin), key), join(raw(after.Kin), key))
-	p.move(scopeBucket, join(raw(before.Kin), hashKey(before.Scope), key), join(raw(after.Kin), hashKey(after.Scope), key))
-	p.move(unheardBucket, unheardPlace(before), unheardPlace(&after))
-	return p.err
-}
-
 // mayRegister checks that a new operation takes nobody's key, intent or number.
 func (t *txn) mayRegister(op *journal.Operation) error {
 	if err := t.absent(op.Key); !errors.Is(err, journal.ErrNotFound) {
@@ -520,81 +447,4 @@ func (t *txn) history(p *putter, k journal.Key, events []journal.Event) {
 		}
 		p.put(eventsBucket, place, record)
 	}
-}
-
-// putter writes until the first error.
-type putter struct {
-	tx  *bolt.Tx
-	err error
-}
-
-func (p *putter) put(bucket, key, value []byte) {
-	if p.err == nil {
-		p.err = p.tx.Bucket(bucket).Put(key, value)
-	}
-}
-
-func (p *putter) move(bucket []byte, before, after []byte) {
-	if bytes.Equal(before, after) {
-		return
-	}
-	if before != nil && p.err == nil {
-		p.err = p.tx.Bucket(bucket).Delete(before)
-	}
-	if after != nil {
-		p.put(bucket, after, []byte{})
-	}
-}
-
-// register writes what never changes.
-func (p *putter) register(op *journal.Operation) {
-	key := []byte(op.Key)
-	p.put(intentBucket, raw(op.Intent), key)
-	p.put(kinBucket, join(raw(op.Kin), key), []byte{})
-	p.put(scopeBucket, join(raw(op.Kin), hashKey(op.Scope), key), []byte{})
-	p.put(numberBucket, []byte(op.Number), key)
-	p.put(taskBucket, hashKey(op.Task), be(uint64(op.TaskSeq)))
-	if op.Position != "" {
-		p.put(placeBucket, hashKey(op.Position), key)
-	}
-}
-
-// reindex moves the operation within the indexes of what changes.
-func (p *putter) reindex(before, after *journal.Operation) {
-	none := &journal.Operation{Status: journal.Succeeded, Scope: journal.JournalScope}
-	if before == nil {
-		before = none
-	}
-	p.move(unheardBucket, unheardPlace(before), unheardPlace(after))
-	p.move(dueBucket, timePlace(before.Due, before.Key), timePlace(after.Due, after.Key))
-	p.move(reviewBucket, reviewPlace(before), reviewPlace(after))
-	if before.ExternalID != after.ExternalID {
-		if before.ExternalID != "" && p.err == nil {
-			p.err = p.tx.Bucket(ownerBucket).Delete(hashKey(before.Account, before.ExternalID))
-		}
-		if after.ExternalID != "" {
-			p.put(ownerBucket, hashKey(after.Account, after.ExternalID), []byte(after.Key))
-		}
-	}
-}
-
-func unheardPlace(op *journal.Operation) []byte {
-	if !op.Unheard() {
-		return nil
-	}
-	return join(raw(op.Kin), []byte(op.Key))
-}
-
-func reviewPlace(op *journal.Operation) []byte {
-	if !op.InReview() {
-		return nil
-	}
-	return timePlace(op.ReviewSince(), op.Key)
-}
-
-func timePlace(at time.Time, k journal.Key) []byte {
-	if at.IsZero() {
-		return nil
-	}
-	return join(be(nanos(at)), []byte(k))
 }
