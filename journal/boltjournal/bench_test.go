@@ -168,6 +168,7 @@ func versus(b *testing.B, callers, block int) (ours, theirs time.Duration) {
 		ours += spread(b, callers, from, to, func(n int) error { return ordinary(s, n) })
 		theirs += spread(b, callers, from, to, plain.ordinary)
 	}
+	b.ReportMetric(float64(2*b.N)/float64(s.Stats().Commits), "moves/commit")
 	return ours, theirs
 }
 

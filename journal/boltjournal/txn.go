@@ -352,6 +352,11 @@ func (t *txn) decide(k journal.Known, decide journal.Decide) error {
 		}
 		return spent
 	}
+	var before *journal.Operation
+	if k.Operation != nil { // decide may change what it is given
+		b := k.Operation.Clone()
+		before = &b
+	}
 	c, err := asked(decide, k)
 	if err == nil {
 		err = unread
@@ -360,7 +365,12 @@ func (t *txn) decide(k journal.Known, decide journal.Decide) error {
 		return err
 	}
 	for _, r := range c.Records() {
-		if err := t.apply(r); err != nil {
+		if before != nil && before.Key == r.Operation.Key {
+			err = t.replace(before, r)
+		} else {
+			err = t.apply(r)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -383,11 +393,16 @@ func asked(decide journal.Decide, k journal.Known) (c journal.Change, err error)
 
 // apply writes a change: the record, its indexes, its history. All checks come before the first write.
 func (t *txn) apply(c journal.Record) error {
-	op := c.Operation
-	before, err := t.operation(op.Key)
+	before, err := t.operation(c.Operation.Key)
 	if err != nil {
 		return err
 	}
+	return t.replace(before, c)
+}
+
+// replace is apply for a record of which this transaction knows what was there before; nil: nothing.
+func (t *txn) replace(before *journal.Operation, c journal.Record) error {
+	op := c.Operation
 	if err := journal.Check(before, op); err != nil {
 		return err
 	}

@@ -154,7 +154,7 @@ func closeFile(db *bolt.DB) error {
 	return nil
 }
 
-// gather takes the group: who waits now, and who is about to. It returns nil after a while of idleness.
+// gather takes the group: who waits now, and who is about to, such as those whose commit has just ended. It returns nil after a while of idleness.
 func (s *Store) gather() []*member {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +175,8 @@ func (s *Store) gather() []*member {
 		timer.Stop()
 		s.mu.Lock()
 	}
-	for still := 0; len(s.queue) > 0 && len(s.queue) < s.group && still < 8; {
+	want := len(s.queue) + s.group // who was served just now comes back
+	for still := 0; len(s.queue) > 0 && len(s.queue) < want && still < 32; {
 		before := len(s.queue)
 		s.mu.Unlock()
 		runtime.Gosched()
