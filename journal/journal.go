@@ -103,8 +103,9 @@ type Journal interface {
 	Find(ctx context.Context, text string) ([]Operation, error)
 	// List returns operations newest first. next continues behind the last one; empty: that was all.
 	List(ctx context.Context, q Query) (found []Operation, next Key, err error)
-	// Due returns the operations whose Due is not after until, the most overdue first, at most limit.
-	Due(ctx context.Context, until time.Time, limit int) ([]Key, error)
+	// Due returns the operations whose Due is not after now, the most overdue first, at most limit; then those whose Due is
+	// further ahead than Horizon, which a clock that ran ahead has written.
+	Due(ctx context.Context, now time.Time, limit int) ([]Key, error)
 	// NextDue returns the earliest Due of all; ok is false when there is none.
 	NextDue(ctx context.Context) (due time.Time, ok bool, err error)
 	// Review returns the operations that wait for a person or are flagged, the longest waiting first, at most limit.

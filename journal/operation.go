@@ -316,6 +316,12 @@ func (o *Operation) Executable() int {
 	return n
 }
 
+// Horizon is further ahead than anything is ever put off: a time beyond it was written under a clock that ran ahead, and has come.
+const Horizon = 31 * 24 * time.Hour
+
+// Come reports whether a time has come, or is one that only a wrong clock can have meant.
+func Come(t, now time.Time) bool { return !t.After(now) || t.Sub(now) > Horizon }
+
 // Clone is a copy that shares no memory that is ever written: what hangs on a pointer besides Wait is replaced, not changed.
 func (o Operation) Clone() Operation {
 	o.Attempts = append([]Attempt(nil), o.Attempts...)

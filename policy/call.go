@@ -245,7 +245,7 @@ func proceed(k journal.Known, op *journal.Operation, hold *journal.Wait, p Polic
 	if op.Status != journal.Pending || op.Wait != nil {
 		return next(op, p, now)
 	}
-	if op.NotBefore.After(now.Wall) {
+	if now.yet(op.NotBefore) {
 		return Decision{Do: Later, Operation: op, Until: op.NotBefore}
 	}
 	o := op.Clone()

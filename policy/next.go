@@ -31,7 +31,7 @@ func (n Now) leaseOverLook(op *journal.Operation) bool {
 
 // next is the next step of an operation by itself.
 func next(op *journal.Operation, p Policy, now Now) Decision {
-	if q := op.Question; q != nil && !now.Wall.Before(q.Expires) {
+	if q := op.Question; q != nil && !now.yet(q.Expires) {
 		return questionOver(op, now)
 	}
 	switch op.Status {
@@ -93,7 +93,7 @@ func becomeUnknown(d *Decision, p Policy, now Now, reason string, retryAfter tim
 // waitFor marks the operation as waiting for a person; an earlier mark of another reason is replaced, its time kept.
 func waitFor(d *Decision, now Now, reason, note string, candidates ...journal.Candidate) {
 	op := d.Operation
-	if op.Patience != nil && op.Patience.Reason == reason && now.Wall.Before(op.Patience.Until) {
+	if op.Patience != nil && op.Patience.Reason == reason && now.yet(op.Patience.Until) {
 		return // a person said that it can wait
 	}
 	since := now.Wall
@@ -140,7 +140,7 @@ func unconfirmed(op *journal.Operation, now Now) time.Duration {
 // resendable reports whether an unknown operation may be sent again under its key without knowing what became of it: the
 // provider de-duplicates, and the new attempt ends inside its window, counted from the first attempt.
 func resendable(op *journal.Operation, p Policy, now Now) bool {
-	if op.NotBefore.After(now.Wall) || !p.deduplicates() || p.Resend != "same_key" || op.Wait != nil || op.NeedsCaller || p.AskOnTimeout || !now.Wall.Before(op.SendUntil) || now.Behind() {
+	if now.yet(op.NotBefore) || !p.deduplicates() || p.Resend != "same_key" || op.Wait != nil || op.NeedsCaller || p.AskOnTimeout || !now.Wall.Before(op.SendUntil) || now.Behind() {
 		return false
 	}
 	return attemptsLeft(op, p) && sameAccount(op, p) && (p.DedupWindow.Forever || now.AtMost(first(op))+p.Lease() <= p.DedupWindow.For)
@@ -195,7 +195,7 @@ func nextUnknown(op *journal.Operation, p Policy, now Now) Decision {
 		schedule(&o, p, now)
 		marked = o.Wait != nil || !o.Due.Equal(op.Due)
 	}
-	if o.Due.IsZero() || o.Due.After(now.Wall) {
+	if o.Due.IsZero() || now.yet(o.Due) {
 		if marked {
 			return d.write(Later).until(o.Due)
 		}
@@ -228,7 +228,7 @@ func nextPending(op *journal.Operation, p Policy, now Now) Decision {
 	if op.Wait != nil || op.Due.IsZero() || op.Due.Equal(idle(op)) {
 		return Decision{Do: Answer, Operation: op}
 	}
-	if op.Due.After(now.Wall) || op.NotBefore.After(now.Wall) {
+	if now.yet(op.Due) || now.yet(op.NotBefore) {
 		return Decision{Do: Later, Operation: op, Until: later(op.Due, op.NotBefore)}
 	}
 	o := op.Clone()
@@ -257,7 +257,7 @@ func later(a, b time.Time) time.Time {
 func schedule(op *journal.Operation, p Policy, now Now) {
 	op.Due = time.Time{}
 	sooner := func(t time.Time) {
-		if t.After(now.Wall) && (op.Due.IsZero() || t.Before(op.Due)) {
+		if now.yet(t) && (op.Due.IsZero() || t.Before(op.Due)) {
 			op.Due = t
 		}
 	}
@@ -275,7 +275,7 @@ func schedule(op *journal.Operation, p Policy, now Now) {
 	} else if resendable(op, p, now) {
 		sooner(now.Wall.Add(p.Backoff.After(op.Executable())))
 	}
-	if op.NotBefore.After(now.Wall) { // the provider asked to wait with sending; looking goes on
+	if now.yet(op.NotBefore) { // the provider asked to wait with sending; looking goes on
 		sooner(op.NotBefore)
 	}
 	if op.Patience != nil {

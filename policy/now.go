@@ -16,6 +16,9 @@ type Now struct {
 // Behind reports whether the wall clock is behind what the journal has seen.
 func (n Now) Behind() bool { return n.Wall.Before(n.High) }
 
+// yet reports whether a time is still ahead. One that only a wrong clock can have meant is not.
+func (n Now) yet(t time.Time) bool { return !journal.Come(t, n.Wall) }
+
 // AtLeast is how much time has surely passed since m: the less of the two clocks. A wall clock that jumped ahead does not
 // shorten a wait. An uptime below m's means that the machine was started again; then only the wall clock can tell.
 func (n Now) AtLeast(m journal.Moment) time.Duration {

@@ -90,7 +90,7 @@ func Choices(op *journal.Operation, now time.Time) []string {
 
 // asked is the question of an operation that can still be answered.
 func asked(op *journal.Operation, now time.Time) *journal.Question {
-	if op.Question != nil && now.Before(op.Question.Expires) {
+	if op.Question != nil && !journal.Come(op.Question.Expires, now) {
 		return op.Question
 	}
 	return nil

@@ -24,7 +24,7 @@ func (t *Toolbox) pursue(ctx context.Context, r prepared, d policy.Decision) (Re
 	if d.Repeat && d.Do != policy.Conflict {
 		reworded = d.Differs
 	}
-	until := r.begun.Wall.Add(r.call.Wait)
+	patience := t.patience(r.begun, r.call.Wait)
 	for {
 		op := *d.Operation
 		var err error
@@ -36,17 +36,17 @@ func (t *Toolbox) pursue(ctx context.Context, r prepared, d policy.Decision) (Re
 				return Result{}, f.unrecorded(op)
 			}
 			if tries++; tries == 1 { // patience counts from the end of the first attempt, not of each one
-				until = later(until, t.clock.Now().Wall.Add(r.call.Wait))
+				patience = t.patience(t.clock.Now(), r.call.Wait)
 			}
 		case policy.Join:
-			if !t.clock.Now().Wall.Before(until) {
+			if patience.over() {
 				return t.tell(op, repeat).reworded(reworded), nil
 			}
-			err = t.join(ctx, op, earlier(until, d.Until))
+			err = t.join(ctx, op, patience.atMost(d.Until))
 		case policy.LookUp: // 9: within the caller's patience; else the reconciler does it
 			err = t.look(ctx, op)
 		case policy.Later:
-			if d.Until.IsZero() || d.Until.After(until) || !t.clock.Now().Wall.Before(until) {
+			if d.Until.IsZero() || !patience.lasts(d.Until) || patience.over() {
 				return t.tell(op, repeat).reworded(reworded), nil
 			}
 			err = t.clock.Wait(ctx, d.Until, nil)
@@ -55,7 +55,7 @@ func (t *Toolbox) pursue(ctx context.Context, r prepared, d policy.Decision) (Re
 		case policy.Ask:
 			return t.tellOld(op), nil
 		default: // 10: tell what the journal holds, no more
-			wait, again := t.again(&op, r, tries, until)
+			wait, again := t.again(&op, r, tries, patience)
 			if !again || reworded != nil { // what rests unsent goes only with an equal call
 				return t.tell(op, repeat).reworded(reworded), nil
 			}
@@ -71,19 +71,19 @@ func (t *Toolbox) pursue(ctx context.Context, r prepared, d policy.Decision) (Re
 }
 
 // again says when a call that is still waiting tries an operation again that did not leave this machine.
-func (t *Toolbox) again(op *journal.Operation, r prepared, tries int, until time.Time) (when time.Time, ok bool) {
+func (t *Toolbox) again(op *journal.Operation, r prepared, tries int, patience patience) (when time.Time, ok bool) {
 	if op.Status != journal.Pending || op.Wait != nil {
 		return time.Time{}, false
 	}
 	if tries == 0 { // it turned out to be unsent while this call looked: the call goes on with it
 		when = later(t.clock.Now().Wall, op.NotBefore)
-		return when, when.Before(until)
+		return when, patience.lasts(when) && !patience.over()
 	}
 	if slices.Contains([]string{"authentication", "needs_caller", "no_such_tool"}, op.Reason) { // this call cannot change it
 		return time.Time{}, false
 	}
 	when = later(t.clock.Now().Wall.Add(r.policy.Backoff.After(tries)), op.NotBefore)
-	return when, when.Before(until)
+	return when, patience.lasts(when) && !patience.over()
 }
 
 // nextStep reads the operation again and decides. caller is true when the one who called goes on with an unsent operation;
@@ -110,16 +110,15 @@ func (t *Toolbox) nextStep(ctx context.Context, key journal.Key, r prepared, cal
 }
 
 // join waits for an attempt that somebody else makes: in this process by its end, in another by reading the journal.
-func (t *Toolbox) join(ctx context.Context, op journal.Operation, until time.Time) error {
+func (t *Toolbox) join(ctx context.Context, op journal.Operation, patience patience) error {
 	if f := t.flight(op.Key); f != nil && f.epoch == op.Epoch {
-		return t.clock.Wait(ctx, until, f.done)
+		return t.clock.Wait(ctx, patience.end(), f.done)
 	}
 	for wait := pollFirst; ; wait = min(2*wait, pollMax) {
-		now := t.clock.Now().Wall
-		if !now.Before(until) {
+		if patience.over() {
 			return nil
 		}
-		if err := t.clock.Wait(ctx, earlier(now.Add(wait), until), nil); err != nil {
+		if err := t.clock.Wait(ctx, earlier(t.clock.Now().Wall.Add(wait), patience.end()), nil); err != nil {
 			return err
 		}
 		fresh, err := t.journal.Get(ctx, op.Key)
@@ -173,6 +172,36 @@ func (t *Toolbox) note(key journal.Key, change func(*journal.Operation, time.Tim
 		t.mu.Unlock()
 		t.journal.Flush(context.Background()) // lost if it fails: an answer is then told once more
 	})
+}
+
+// patience is how long a caller waits, by the machine's uptime: a wall clock that is set neither stretches nor ends it.
+type patience struct {
+	clock Clock
+	until time.Duration
+}
+
+func (t *Toolbox) patience(from journal.Moment, wait time.Duration) patience {
+	return patience{t.clock, from.Up + wait}
+}
+
+func (p patience) left() time.Duration { return p.until - p.clock.Now().Up }
+
+func (p patience) over() bool { return p.left() <= 0 }
+
+// end is when it will be over, by the wall clock as it stands.
+func (p patience) end() time.Time {
+	now := p.clock.Now()
+	return now.Wall.Add(p.until - now.Up)
+}
+
+// lasts reports whether a time of the wall clock comes while there is patience.
+func (p patience) lasts(t time.Time) bool { return !t.After(p.end()) }
+
+// atMost is the same patience, or less if that time comes first.
+func (p patience) atMost(t time.Time) patience {
+	now := p.clock.Now()
+	p.until = min(p.until, now.Up+t.Sub(now.Wall))
+	return p
 }
 
 func later(a, b time.Time) time.Time {

@@ -92,6 +92,19 @@ func New(ctx context.Context, o Options) (*Toolbox, error) {
 	return t, nil
 }
 
+// Share takes over the tools of another toolbox as they were compiled there. Names that are taken keep their tool.
+func (t *Toolbox) Share(of *Toolbox) {
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for name, tool := range of.tools {
+		if t.tools[name] == nil {
+			t.tools[name] = tool
+		}
+	}
+}
+
 var toolName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,63}$`)
 
 // Add adds a tool. Error: a declaration that contradicts itself, or a name that is taken.

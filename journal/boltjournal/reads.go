@@ -119,12 +119,15 @@ func (s *Store) List(ctx context.Context, q journal.Query) (found []journal.Oper
 }
 
 // Due implements journal.Journal.
-func (s *Store) Due(ctx context.Context, until time.Time, limit int) (keys []journal.Key, err error) {
+func (s *Store) Due(ctx context.Context, now time.Time, limit int) (keys []journal.Key, err error) {
 	err = s.read(ctx, func(t *txn) error {
 		keys = nil
-		end := be(nanos(until))
+		end := be(nanos(now))
 		c := t.tx.Bucket(dueBucket).Cursor()
 		for k, _ := c.First(); k != nil && bytes.Compare(k[:8], end) <= 0 && len(keys) < limit; k, _ = c.Next() {
+			keys = append(keys, journal.Key(k[8:]))
+		}
+		for k, _ := c.Seek(be(nanos(now.Add(journal.Horizon)) + 1)); k != nil && len(keys) < limit; k, _ = c.Next() {
 			keys = append(keys, journal.Key(k[8:]))
 		}
 		return nil

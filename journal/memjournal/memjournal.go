@@ -376,8 +376,8 @@ func (s *Store) List(ctx context.Context, q journal.Query) ([]journal.Operation,
 }
 
 // Due implements journal.Journal.
-func (s *Store) Due(ctx context.Context, until time.Time, limit int) ([]journal.Key, error) {
-	all, err := s.collect(ctx, 0, func(r *record) bool { return !r.op.Due.IsZero() && !r.op.Due.After(until) })
+func (s *Store) Due(ctx context.Context, now time.Time, limit int) ([]journal.Key, error) {
+	all, err := s.collect(ctx, 0, func(r *record) bool { return !r.op.Due.IsZero() && journal.Come(r.op.Due, now) })
 	sort.SliceStable(all, func(i, j int) bool { return all[i].Due.Before(all[j].Due) })
 	var keys []journal.Key
 	for _, op := range all[:min(limit, len(all))] {

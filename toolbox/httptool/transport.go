@@ -69,6 +69,33 @@ func guard(ctx context.Context, c net.Conn) net.Conn {
 	return c
 }
 
+// Exchange carries one request without a connection, for a simulation. It calls first right before the first byte would leave; when
+// that fails, it sends nothing and returns that error.
+type Exchange func(req *http.Request, first func() error) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper. As on a connection of ours, an error before the first byte proves that nothing left.
+func (x Exchange) RoundTrip(req *http.Request) (*http.Response, error) {
+	g, ok := req.Context().Value(gateKey{}).(*gate)
+	if !ok {
+		return x(req, func() error { return nil })
+	}
+	g.watched.Store(true)
+	return x(req, g.first)
+}
+
+// first asks the gate before the first byte.
+func (g *gate) first() error {
+	if g.sent.Load() {
+		return nil
+	}
+	if err := g.before(); err != nil {
+		g.held.Store(true)
+		return errHeld
+	}
+	g.sent.Store(true)
+	return nil
+}
+
 // gatedConn is a connection that asks the gate before its first byte. TLS handshakes happen below it.
 type gatedConn struct {
 	net.Conn
@@ -76,12 +103,8 @@ type gatedConn struct {
 }
 
 func (c *gatedConn) Write(b []byte) (int, error) {
-	if !c.gate.sent.Load() {
-		if err := c.gate.before(); err != nil {
-			c.gate.held.Store(true)
-			return 0, errHeld
-		}
-		c.gate.sent.Store(true)
+	if err := c.gate.first(); err != nil {
+		return 0, err
 	}
 	return c.Conn.Write(b)
 }
