@@ -11,9 +11,8 @@ import (
 // check holds facts against the invariants of DESIGN §11 and lists what is broken, each with the name of its rule. It knows
 // nothing of policy or toolbox, and has its own table of legal moves. Stories and canaries enter here.
 //
-// Checked are S1 to S8, S10, S11, S14, S15, S16 as far as it shows in a read, S20 and S22. S9 and S12 need what the tool
-// declares, S13 what the model said, S17 and S18 a second clock and longer time, S19 an older file, S21 the answers: they are
-// for later.
+// Checked are S1 to S16 as far as they show here, S20, S21 and S22. S17 needs a clock that is wrong and belongs to the simulation,
+// S18 longer time, S19 an older file.
 func (f *facts) check() []string {
 	c := checker{facts: f}
 	for _, what := range f.unread {
@@ -22,6 +21,8 @@ func (f *facts) check() []string {
 	c.writesAreJournaled()
 	c.names()
 	c.kept()
+	c.inventedKeys()
+	c.answersAreTrue()
 	for _, op := range f.ops {
 		events := f.histories[op.Key]
 		if len(events) == 0 {
@@ -32,6 +33,10 @@ func (f *facts) check() []string {
 		c.sends(op, events)
 		c.final(op)
 		c.history(op, events)
+		c.resends(op, events)
+		c.sentAfterEffect(op, events)
+		c.ambiguity(op, events)
+		c.resultKept(op)
 		c.basis(op, events)
 		c.rulings(op, events)
 	}

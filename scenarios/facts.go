@@ -22,13 +22,15 @@ type facts struct {
 	effects   []fakeprovider.Effect
 	requests  []fakeprovider.RequestSeen
 	unread    []string // what could not be read at all
+	promises  map[string]promise
+	answers   []answerSeen
 
 	before *facts // as they were after the step before; nil: there was none
 }
 
 // facts reads journal and ledger as they stand.
 func (w *world) facts() *facts {
-	f := &facts{histories: map[journal.Key][]journal.Event{}, before: w.before}
+	f := &facts{histories: map[journal.Key][]journal.Event{}, before: w.before, promises: w.promises, answers: w.answers}
 	requests, err := w.out.requests()
 	if f.requests = requests.List; err != nil {
 		f.unread = append(f.unread, "the requests cannot be read: "+err.Error())
@@ -52,7 +54,7 @@ func (w *world) check() []string {
 	f := w.facts()
 	broken := f.check()
 	f.before = nil // only the last step is compared
-	w.before = f
+	w.before, w.answers = f, nil
 	return broken
 }
 

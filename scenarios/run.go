@@ -192,7 +192,13 @@ func (r *runner) together(steps []Step) ([]answer, error) {
 			a.ended = true
 		}, over)
 	}
-	return answers, r.clock.runUntil(done)
+	err := r.clock.runUntil(done)
+	for _, a := range answers {
+		if a.ended && a.err == nil && a.result.Key != "" {
+			r.answers = append(r.answers, seenOf(a.result))
+		}
+	}
+	return answers, err
 }
 
 // one does the work of a step, in a worker.

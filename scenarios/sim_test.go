@@ -1,6 +1,11 @@
 package scenarios
 
-import ("testing";"fmt";"os";"strings")
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
 
 func TestSimulation(t *testing.T) {
 	kinds, err := simKinds()
@@ -9,7 +14,7 @@ func TestSimulation(t *testing.T) {
 	}
 	seen := map[string]int{}
 	bad := 0
-	for n := range uint64(2000) {
+	for n := range uint64(20000) {
 		w, err := playSim(draw(1, n, kinds), false)
 		if err != nil {
 			t.Fatal(err)

@@ -58,7 +58,7 @@ type simKind struct {
 	n                       int
 	provider                fakeprovider.Options
 	tools                   *toolbox.Toolbox // those that every life shares
-	facts                   map[string]toolbox.Facts
+	promises                map[string]promise
 	wishes                  []simWish
 	wrongWrites, wrongLooks []simFault
 }
@@ -85,7 +85,7 @@ var simKinds = sync.OnceValues(func() ([]*simKind, error) {
 
 func newSimKind(n int) (*simKind, error) {
 	f := simKindFacts[n]
-	k := &simKind{n: n, provider: f.provider, wishes: simWishes, facts: map[string]toolbox.Facts{}}
+	k := &simKind{n: n, provider: f.provider, wishes: simWishes, promises: map[string]promise{}}
 	node, err := strictyaml.Parse("sim", []byte(f.tools))
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func newSimKind(n int) (*simKind, error) {
 		if err != nil {
 			return nil, err
 		}
-		k.facts[name] = tool.Declare().Facts
+		k.promises[name] = promiseOf(tool.Declare().Facts)
 	}
 	k.wrongWrites, err = simFaults(f.late, wrongWrites)
 	if err != nil {

@@ -34,7 +34,7 @@ func (p *process) point(seam string) {
 	p.w.noteText(seam)
 	p.w.pause(nil)
 	p.w.points[p.n]++
-	if c := p.w.plan.crashAt(p.n, p.w.points[p.n]); c != nil {
+	if c := p.w.plan.crashAt(p.n, p.w.points[p.n]); c != nil && !p.w.settling {
 		p.die(c.restart)
 		panic(errStruck)
 	}
@@ -139,21 +139,18 @@ func (j simJournal) DecideByKey(ctx context.Context, at time.Time, key journal.K
 func (j simJournal) write(decide journal.Decide, run func(journal.Decide) error) error {
 	p := j.p
 	p.point("journal")
-	var before *journal.Operation
 	var change journal.Change
 	j.deliver()
 	p.writes++
 	failure := p.w.plan.failureAt(p.n, p.writes)
+	if p.w.settling {
+		failure = failsNot
+	}
 	if failure == failsBefore {
 		p.w.saw("disk failure")
 		return journal.ErrFull
 	}
 	err := run(func(k journal.Known) (c journal.Change, err error) {
-		before = nil
-		if k.Operation != nil {
-			copied := k.Operation.Clone()
-			before = &copied
-		}
 		c, err = decide(k)
 		change = c
 		return c, err
@@ -161,7 +158,7 @@ func (j simJournal) write(decide journal.Decide, run func(journal.Decide) error)
 	if err != nil || change.Operation == nil {
 		return err
 	}
-	p.w.committed(p, before, change)
+	p.w.committed(p, change)
 	p.point("journal committed")
 	if failure == failsAfter {
 		p.w.saw("disk failure")
@@ -239,7 +236,7 @@ func (p *process) call(a simAct) {
 	res, err := p.tools.Call(ctx, c)
 	switch {
 	case err == nil:
-		w.answered(p, c, res)
+		w.answered(p, a, res)
 		res.Delivered()
 	case ctx.Err() != nil:
 		w.saw("caller gave up")

@@ -34,6 +34,7 @@ type simWorld struct {
 	points []int
 
 	offset, boot time.Duration // the wall clock is off by; the machine was started at
+	booted       time.Duration // by a reboot, the latest
 	writes       int           // requests received
 	looks        int
 	settling     bool // faults have stopped
@@ -65,7 +66,7 @@ func playSim(p *simPlan, telling bool) (*simWorld, error) {
 	w := &simWorld{
 		turns: *newTurns(p.Order), plan: p, kind: kind, core: core, store: memjournal.New(), random: rand.NewChaCha8(seed),
 		procs: make([]*process, p.Procs), points: make([]int, p.Procs), sending: map[journal.Key]int{}, seen: map[string]int{}, telling: telling,
-		facts: simFacts{stamps: map[journal.Key][]time.Duration{}},
+		facts: newSimFacts(),
 	}
 	for n := range p.Procs {
 		w.begin(n, 1)
@@ -136,7 +137,7 @@ func (w *simWorld) act(a simAct) {
 				p.die(a.by)
 			}
 		}
-		w.at(w.now+a.by, func() { w.boot = w.now + time.Hour }) // its uptime begins at zero
+		w.at(w.now+a.by, func() { w.boot, w.booted = w.now+time.Hour, w.now }) // its uptime begins at zero
 	case "call":
 		if p != nil && !p.dead {
 			w.start(p, "call", func() { p.call(a) })
@@ -240,10 +241,20 @@ func (w *simWorld) exchange(c *simContext, req *http.Request, first func() error
 		return nil, err
 	}
 	asked := fakeprovider.Request{Method: req.Method, Path: req.URL.Path, Query: req.URL.Query(), Header: req.Header, Body: body, Conn: "c" + strconv.Itoa(w.writes+w.looks)}
+	w.arrives(req.Header.Get("Idempotency-Key"))
 	answer := w.handle(asked, fault)
 	w.note(uint64(answer.Status), uint64(answer.Fate))
 	w.tell("wire", "%s %s %s → %s %d", req.Method, req.URL.RequestURI(), req.Header.Get("Idempotency-Key"), answer.Fate, answer.Status)
 	return w.deliver(c, req, asked, answer)
+}
+
+// arrives notes when a key first came, and that it came once more when the provider had forgotten it.
+func (w *simWorld) arrives(key string) {
+	if first, was := w.facts.arrived[key]; !was {
+		w.facts.arrived[key] = w.now
+	} else if forget := w.kind.provider.ForgetAfter; forget > 0 && w.now-first > forget && key != "" {
+		w.saw("forgotten key")
+	}
 }
 
 // handle gives a request to the provider, with its fault.

@@ -33,12 +33,15 @@ type world struct {
 	random *rand.ChaCha8
 	before *facts // as they were after the step before
 
+	promises map[string]promise // of the tools, by name
+	answers  []answerSeen       // of the present step
+
 	observe Striker // of every life; nil: nobody watches
 }
 
 // newWorld starts the provider and the product's first life in an empty folder.
 func newWorld(f *File, dir string) (*world, error) {
-	w := &world{file: f, path: filepath.Join(dir, "journal.db"), random: rand.NewChaCha8([32]byte{1})}
+	w := &world{file: f, path: filepath.Join(dir, "journal.db"), random: rand.NewChaCha8([32]byte{1}), promises: map[string]promise{}}
 	if err := w.provide(); err != nil {
 		return nil, fmt.Errorf("provider: %w", err)
 	}
@@ -96,6 +99,7 @@ func (w *world) begin(strike Striker) error {
 		if err := w.tools.Add(tool); err != nil {
 			return err
 		}
+		w.promises[name] = promiseOf(tool.Declare().Facts)
 	}
 	return nil
 }

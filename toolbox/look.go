@@ -99,7 +99,9 @@ func (t *Toolbox) Step(ctx context.Context, key journal.Key, urgent bool) (journ
 		}
 		t.told(d)
 		op := *d.Operation
-		wasOpen := d.Change.Operation != nil && d.Do == policy.Later && op.Status == journal.Unknown && urgent && op.Looks == 0
+		moved := d.Change.Operation != nil && d.Do == policy.Later
+		wasOpen := moved && op.Status == journal.Unknown && urgent && op.Looks == 0
+		stillDue := moved && !d.Until.IsZero() && !d.Until.After(t.clock.Now().Wall)
 		switch d.Do {
 		case policy.Send:
 			tl, _ := t.toolOf(&op)
@@ -116,7 +118,7 @@ func (t *Toolbox) Step(ctx context.Context, key journal.Key, urgent bool) (journ
 			}
 			urgent = false
 		default:
-			if !wasOpen { // a lease that ran out just now: an urgent caller wants the look as well
+			if !wasOpen && !stillDue { // a lease that ran out just now: an urgent caller wants the look as well
 				return op, nil
 			}
 		}
