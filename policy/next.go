@@ -184,16 +184,15 @@ func nextUnknown(op *journal.Operation, p Policy, now Now) Decision {
 	}
 	o := op.Clone()
 	d := Decision{Operation: &o}
-	marked := false
 	if o.Wait == nil && unconfirmed(&o, now) >= p.UnknownAfter {
 		waitFor(&d, now, "unresolved", p.UnknownAfter.String())
-		schedule(&o, p, now)
-		marked = o.Wait != nil || !o.Due.Equal(op.Due)
 	}
 	if o.Wait == nil && p.deduplicates() && p.Resend == "same_key" && !sameAccount(&o, p) {
 		waitFor(&d, now, "account", "")
+	}
+	marked := op.Wait == nil && o.Wait != nil // not where a person said that it can wait: then it is looked up as before
+	if marked {
 		schedule(&o, p, now)
-		marked = o.Wait != nil || !o.Due.Equal(op.Due)
 	}
 	if o.Due.IsZero() || now.yet(o.Due) {
 		if marked {

@@ -196,7 +196,7 @@ func (w *simWorld) settle() {
 	}
 	for _, op := range w.operations() {
 		if !atRest(op) {
-			w.breaks("L1: operation %s (%s) is %s and comes to no end", op.Number, op.Tool, op.Status)
+			w.breaks("L1: operation %s (%s) is %s and comes to no end (due %s, now %s)", op.Number, op.Tool, op.Status, op.Due.Format(time.DateTime), w.wall().Format(time.DateTime))
 		}
 	}
 }
