@@ -70,7 +70,7 @@ func newApp(code *int) *cli.App {
 		OnUsageError:    usageError,
 		CommandNotFound: nil,
 		Commands: []*cli.Command{
-			demoCommand(code), runCommand(code), callCommand(code), testCommand(code), opsCommand(), reconcileCommand(code),
+			demoCommand(code), runCommand(code), callCommand(code), testCommand(code), simCommand(code), opsCommand(), reconcileCommand(code),
 			reviewCommand(code), againCommand(code), approveCommand(code), fakeCommand(), versionCommand(), helpCommand(),
 		},
 		Action: func(c *cli.Context) error {

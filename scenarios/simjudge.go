@@ -179,6 +179,9 @@ func (w *simWorld) settle() {
 	}
 	w.run(w.now + 20*time.Minute) // what callers began comes to its end
 	for range 400 {
+		if w.steps >= maxSteps {
+			return
+		}
 		before := w.due()
 		p := w.procs[0]
 		w.start(p, "settle", p.work)
@@ -253,7 +256,10 @@ func (w *simWorld) judge() {
 	for _, p := range w.panics {
 		w.breaks("%s", p)
 	}
-	if len(w.workers) > 0 {
-		w.breaks("L1: %d workers never came to their end, the first of them %s", len(w.workers), w.workers[0].name)
+	if left := w.turns.end(); len(left) > 0 {
+		w.breaks("L1: %d workers never came to their end, the first of them %s", len(left), left[0])
+	}
+	if w.steps >= maxSteps {
+		w.breaks("L1: the history goes on for ever")
 	}
 }

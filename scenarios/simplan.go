@@ -18,6 +18,7 @@ type simPlan struct {
 	Kind     int // of simKinds
 	Procs    int
 	Order    uint64 // seed of the interleaving
+	Limit    string // what happens against which nothing can be promised; empty: nothing of the kind
 	Acts     []simAct
 	Faults   []simFault
 	Crashes  []simCrash
@@ -97,9 +98,9 @@ func (p *simPlan) faultAt(look bool, n int) *simFault {
 }
 
 // draw makes the plan of history n under a seed.
-func draw(seed, n uint64, kinds []*simKind) *simPlan {
+func draw(seed, n uint64, kinds []*simKind, limit string) *simPlan {
 	r := rand.New(rand.NewPCG(seed, n))
-	p := &simPlan{Seed: seed, N: n, Kind: r.IntN(len(kinds)), Procs: 1 + r.IntN(3), Order: r.Uint64()}
+	p := &simPlan{Seed: seed, N: n, Kind: r.IntN(len(kinds)), Procs: 1 + r.IntN(3), Order: r.Uint64(), Limit: limit}
 	kind := kinds[p.Kind]
 	horizon := time.Duration(5+r.IntN(60)) * time.Second
 	for range 3 + r.IntN(8) {
@@ -112,6 +113,7 @@ func draw(seed, n uint64, kinds []*simKind) *simPlan {
 	}
 	slices.SortStableFunc(p.Acts, func(a, b simAct) int { return int(a.at - b.at) })
 	p.drawFaults(r, kind)
+	p.drawLimit(r)
 	for range max(0, r.IntN(5)-2) {
 		p.Crashes = append(p.Crashes, simCrash{r.IntN(p.Procs), 1 + r.IntN(60), time.Duration(r.IntN(10000)) * time.Millisecond})
 	}
@@ -189,6 +191,46 @@ func (p *simPlan) drawFaults(r *rand.Rand, kind *simKind) {
 	}
 }
 
+// simLimits are the limits of DESIGN §6 that a simulation can cross, each by name.
+var simLimits = []string{
+	suspendedSender, lateBeyondWindow, deliveredTwice, lyingLookup, wrongRuling, twoCopies, earlierState,
+}
+
+const (
+	suspendedSender  = "a sender is suspended between its last look and its first byte"
+	lateBeyondWindow = "the provider executes later than its declared window"
+	deliveredTwice   = "the network delivers a request twice"
+	lyingLookup      = "a look-up that is declared complete finds nothing"
+	wrongRuling      = "a person's ruling is wrong"
+	twoCopies        = "two copies of one journal are used at once"
+	earlierState     = "the whole machine goes back to an earlier state"
+)
+
+// drawLimit adds what the limit needs; the plan is otherwise the same as without.
+func (p *simPlan) drawLimit(r *rand.Rand) {
+	switch p.Limit {
+	case lateBeyondWindow:
+		for n := 1; n <= 24; n += 2 {
+			p.setFault(simFault{n: n, do: "late_commit", with: fakeprovider.Fault{On: "payments.create", Do: "late_commit", After: time.Duration(1+r.IntN(60)) * time.Minute}})
+		}
+	case lyingLookup:
+		for n := 1; n <= 24; n++ {
+			p.setFault(simFault{n: n, look: true, do: "lookup_empty", with: fakeprovider.Fault{On: "payments.search", Do: "lookup_empty"}})
+		}
+	case wrongRuling:
+		for range 8 {
+			p.Acts = append(p.Acts, simAct{at: time.Duration(r.IntN(40)) * time.Minute, do: "rule", proc: r.IntN(p.Procs), pick: r.IntN(1 << 16)})
+		}
+	case twoCopies, earlierState:
+		p.Acts = append(p.Acts, simAct{at: time.Duration(r.IntN(20)) * time.Second, do: "copy"}, simAct{at: time.Duration(20+r.IntN(20)) * time.Second, do: "restore"})
+	}
+}
+
+func (p *simPlan) setFault(f simFault) {
+	p.Faults = slices.DeleteFunc(p.Faults, func(old simFault) bool { return old.look == f.look && old.n == f.n })
+	p.Faults = append(p.Faults, f)
+}
+
 // parts are how many things can be taken out, and the plan without one of them.
 func (p *simPlan) parts() int {
 	return len(p.Acts) + len(p.Faults) + len(p.Crashes) + len(p.Failures)
@@ -253,5 +295,8 @@ func (a simAct) String() string {
 	case "reboot":
 		return "the machine starts again after " + a.by.String()
 	}
-	return "a person decides"
+	if a.do == "rule" {
+		return "a person decides"
+	}
+	return a.do + " the journal"
 }

@@ -29,6 +29,7 @@ type simWorld struct {
 	kind   *simKind
 	core   *fakeprovider.Core
 	store  *memjournal.Store
+	copied *memjournal.Store // nil: no copy was made
 	random *rand.ChaCha8
 	procs  []*process
 	points []int
@@ -138,6 +139,10 @@ func (w *simWorld) act(a simAct) {
 			}
 		}
 		w.at(w.now+a.by, func() { w.boot, w.booted = w.now+time.Hour, w.now }) // its uptime begins at zero
+	case "copy":
+		w.copied = w.store.Copy()
+	case "restore":
+		w.restore()
 	case "call":
 		if p != nil && !p.dead {
 			w.start(p, "call", func() { p.call(a) })
@@ -147,6 +152,24 @@ func (w *simWorld) act(a simAct) {
 			w.start(p, "person", func() { w.person(p, a.pick) })
 		}
 	}
+}
+
+// restore gives the first process, or all of them, the journal as it was.
+func (w *simWorld) restore() {
+	if w.copied == nil {
+		return
+	}
+	if w.plan.Limit == earlierState {
+		for _, p := range w.procs {
+			p.die(time.Second)
+		}
+		w.store = w.copied
+		return
+	}
+	w.procs[0].die(time.Second)
+	kept := w.store
+	w.at(w.now+time.Second, func() { w.store = kept }) // right behind the new life's beginning
+	w.store = w.copied
 }
 
 // person decides about one operation that waits. Whoever decides here knows the provider's books, and says nothing that is not
@@ -168,12 +191,15 @@ func (w *simWorld) person(p *process, pick int) {
 	mine := w.ledger().effectsOf(op)
 	switch ruling.Decision {
 	case policy.Happened:
+		if w.plan.Limit == wrongRuling {
+			break
+		}
 		if len(mine) == 0 || mine[0].CreatedAt.After(Epoch.Add(w.now)) {
 			return
 		}
 		ruling.ExternalID = mine[0].ID
 	case policy.Resend, policy.Close, policy.Decline:
-		if len(mine) > 0 || w.sending[op.Key] > 0 {
+		if w.plan.Limit != wrongRuling && (len(mine) > 0 || w.sending[op.Key] > 0) {
 			return
 		}
 	}
@@ -241,8 +267,14 @@ func (w *simWorld) exchange(c *simContext, req *http.Request, first func() error
 		return nil, err
 	}
 	asked := fakeprovider.Request{Method: req.Method, Path: req.URL.Path, Query: req.URL.Query(), Header: req.Header, Body: body, Conn: "c" + strconv.Itoa(w.writes+w.looks)}
+	if w.plan.Limit == suspendedSender && !look {
+		w.pause(&waiting{until: w.now + time.Duration(w.order.IntN(120))*time.Second}) // as SIGSTOP does: its context is not looked at
+	}
 	w.arrives(req.Header.Get("Idempotency-Key"))
 	answer := w.handle(asked, fault)
+	if w.plan.Limit == deliveredTwice && !look {
+		w.handle(asked, nil)
+	}
 	w.note(uint64(answer.Status), uint64(answer.Fate))
 	w.tell("wire", "%s %s %s → %s %d", req.Method, req.URL.RequestURI(), req.Header.Get("Idempotency-Key"), answer.Fate, answer.Status)
 	return w.deliver(c, req, asked, answer)

@@ -54,6 +54,9 @@ type alarm struct {
 // errStruck unwinds the workers of a process that has died.
 var errStruck = errors.New("the process is dead")
 
+// maxSteps ends a history that goes round and round.
+const maxSteps = 200_000
+
 const never = time.Duration(-1)
 
 func newTurns(seed uint64) *turns {
@@ -117,7 +120,7 @@ func (t *turns) at(when time.Duration, do func()) { t.timers = append(t.timers, 
 
 // run gives turns until there is nobody left and no alarm, or time has come to limit (negative: it has no limit).
 func (t *turns) run(limit time.Duration) {
-	for t.ring(); ; t.ring() {
+	for t.ring(); t.steps < maxSteps; t.ring() {
 		ready := t.ready()
 		if len(ready) > 0 {
 			t.turn(ready[t.order.IntN(len(ready))])
@@ -130,6 +133,18 @@ func (t *turns) run(limit time.Duration) {
 		}
 		t.now = max(t.now, next)
 	}
+}
+
+// end ends all workers that are left and counts them.
+func (t *turns) end() (left []string) {
+	for _, w := range t.workers {
+		if !w.over {
+			left = append(left, w.name)
+			t.current = w
+			w.stop()
+		}
+	}
+	return left
 }
 
 // ring does what is due between two turns.

@@ -3,6 +3,7 @@ package memjournal
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -58,6 +59,31 @@ var (
 	_ journal.Journal     = (*Store)(nil)
 	_ journal.Transcripts = (*Store)(nil)
 )
+
+// Copy is a second journal with all that this one holds, as a copied file is.
+func (s *Store) Copy() *Store {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := New()
+	c.high, c.digest, c.stats = s.high, s.digest, s.stats
+	for key, r := range s.ops {
+		c.ops[key] = &record{r.op.Clone(), slices.Clone(r.events)}
+	}
+	c.order = slices.Clone(s.order)
+	for kin, keys := range s.kin {
+		c.kin[kin] = slices.Clone(keys)
+	}
+	maps.Copy(c.numbers, s.numbers)
+	maps.Copy(c.places, s.places)
+	maps.Copy(c.owners, s.owners)
+	maps.Copy(c.tasks, s.tasks)
+	maps.Copy(c.spent, s.spent)
+	maps.Copy(c.shapes, s.shapes)
+	for task, entries := range s.entries {
+		c.entries[task] = slices.Clone(entries)
+	}
+	return c
+}
 
 func (s *Store) lock(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
