@@ -56,7 +56,7 @@ type SimLimit struct {
 	Histories  int    `json:"histories"`
 	Effects    int    `json:"effects"`
 	Duplicates int    `json:"duplicates"`
-	Unknown    int    `json:"unknown"` // effects of which the journal knows nothing
+	Unknown    int    `json:"unknown"` // effects under a key or number of which the journal knows nothing
 	Broken     int    `json:"broken"`  // histories in which some invariant did not hold
 }
 
@@ -69,7 +69,7 @@ const listedViolations = 10
 type simEnd struct {
 	trace                                    uint64
 	operations, effects, duplicates, waiting int
-	unknown                                  int // effects that are no operation's
+	unknown                                  int // effects that bear a key or number, and are no operation's
 	broken                                   []string
 }
 
@@ -177,7 +177,12 @@ func (r *SimReport) add(history uint64, e simEnd) {
 func (w *simWorld) summary() simEnd {
 	e := simEnd{trace: w.trace, broken: w.broken}
 	f := w.ledger()
-	e.effects, e.unknown = len(f.effects), len(f.effects)
+	e.effects = len(f.effects)
+	for _, effect := range f.effects {
+		if effect.Key != "" || effect.Number != "" {
+			e.unknown++
+		}
+	}
 	for _, op := range w.operations() {
 		e.operations++
 		if op.Wait != nil {

@@ -185,6 +185,9 @@ func (w *simWorld) person(p *process, pick int) {
 		return
 	}
 	ruling := toolbox.Ruling{Decision: choices[pick/7%len(choices)], By: "person", Wait: 5 * time.Second}
+	if w.plan.Limit == wrongRuling && slices.Contains(choices, policy.Resend) {
+		ruling.Decision = policy.Resend
+	}
 	if op.Question != nil && slices.Contains([]string{policy.Again, policy.SameWish, policy.Replace}, ruling.Decision) {
 		ruling.RequestHash = op.Question.RequestHash
 	}
