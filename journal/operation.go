@@ -56,11 +56,13 @@ type Attempt struct {
 	N        int           `json:"n"`     // from 1
 	Epoch    int           `json:"epoch"` // of the claim; a later claim has a higher one
 	Started  time.Time     `json:"started"`
-	Up       time.Duration `json:"up,omitzero"` // the machine's uptime at the claim, see Moment
+	Up       time.Duration `json:"up,omitzero"`   // the machine's uptime at the claim, see Moment
+	Boot     string        `json:"boot,omitzero"` // see Moment
 	Deadline time.Time     `json:"deadline"`
 	Lease    time.Time     `json:"lease"` // deadline plus margin; past it the attempt must not send
 	Ended    time.Time     `json:"ended,omitzero"`
 	EndedUp  time.Duration `json:"ended_up,omitzero"`
+	EndedIn  string        `json:"ended_in,omitzero"` // the boot
 	Outcome  Outcome       `json:"outcome,omitzero"`
 	Reason   string        `json:"reason,omitzero"` // why that outcome, one machine word such as `timeout`
 	Undone   bool          `json:"undone,omitzero"` // known not to have been executed: by its own end, by a definite absence, or by a person's word
@@ -69,14 +71,24 @@ type Attempt struct {
 }
 
 // Moment is a point in time by two clocks: the wall clock, which can be wrong, and the machine's uptime (suspends
-// included), which all processes of a boot share and nobody can set.
+// included), which all processes of a boot share and nobody can set. Boot names that boot; it is empty where the machine does not
+// name it.
 type Moment struct {
 	Wall time.Time
 	Up   time.Duration
+	Boot string
 }
 
 // Begun is the moment of the claim.
-func (a Attempt) Begun() Moment { return Moment{a.Started, a.Up} }
+func (a Attempt) Begun() Moment { return Moment{a.Started, a.Up, a.Boot} }
+
+// Over is the moment of the recorded end.
+func (a Attempt) Over() Moment { return Moment{a.Ended, a.EndedUp, a.EndedIn} }
+
+// End records the end of the attempt.
+func (a *Attempt) End(o Outcome, reason string, at Moment) {
+	a.Outcome, a.Reason, a.Ended, a.EndedUp, a.EndedIn = o, reason, at.Wall, at.Up, at.Boot
+}
 
 // Length is how long the attempt may send: from its claim to the end of its lease.
 func (a Attempt) Length() time.Duration { return a.Lease.Sub(a.Started) }
@@ -239,6 +251,7 @@ type Operation struct {
 	Registered   time.Time     `json:"registered"`
 	FirstSent    time.Time     `json:"first_sent,omitzero"` // claim of the first attempt that may have been executed; fixed there
 	FirstUp      time.Duration `json:"first_up,omitzero"`
+	FirstIn      string        `json:"first_in,omitzero"` // the boot
 	Ended        time.Time     `json:"ended,omitzero"`
 	Delivered    time.Time     `json:"delivered,omitzero"`   // the final answer reached a caller
 	CallerLost   bool          `json:"caller_lost,omitzero"` // the caller went away before it had an answer

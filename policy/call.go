@@ -25,7 +25,8 @@ func OnCall(k journal.Known, c Call, p Policy, now Now) Decision {
 	if p.Guard != "" {
 		return onGuarded(k, c, p, now)
 	}
-	if op := chiefOf(k.Unheard); op != nil {
+	own := k.Last != nil && k.Last.Status == journal.Succeeded && c.equals(k.Last) // done here, whatever goes on elsewhere
+	if op := chiefOf(k.Unheard); op != nil && !own {
 		return found(k, op, c, p, now)
 	}
 	if k.Last != nil {
@@ -76,7 +77,7 @@ func onGuarded(k journal.Known, c Call, p Policy, now Now) Decision {
 		}
 		if i := slices.IndexFunc(k.Recent, equal); i >= 0 && k.Recent[i].Scope == c.Fresh.Scope {
 			op := k.Recent[i]
-			told := now.AtMost(journal.Moment{Wall: op.Delivered, Up: now.Up})
+			told := now.sinceWall(op.Delivered)
 			if op.TaskSeq == k.TaskSeq && told < p.RepeatWindow {
 				return found(k, &op, c, p, now)
 			}
@@ -145,12 +146,12 @@ func claim(d Decision, p Policy, now Now) Decision {
 	op.Epoch++
 	op.AttemptCount++
 	a := journal.Attempt{
-		N: op.AttemptCount, Epoch: op.Epoch, Started: now.Wall, Up: now.Up,
+		N: op.AttemptCount, Epoch: op.Epoch, Started: now.Wall, Up: now.Up, Boot: now.Boot,
 		Deadline: now.Wall.Add(p.Deadline), Lease: now.Wall.Add(p.Lease()), Credential: p.Credential,
 	}
 	op.Attempts = append(op.Attempts, a)
 	if op.FirstSent.IsZero() {
-		op.FirstSent, op.FirstUp = now.Wall, now.Up
+		op.FirstSent, op.FirstUp, op.FirstIn = now.Wall, now.Up, now.Boot
 	}
 	op.Rests, op.Released, op.Misses, op.NotBefore = false, false, 0, time.Time{}
 	op.Wait = nil
@@ -280,12 +281,12 @@ func corrected(k journal.Known, op *journal.Operation, c Call, now Now) bool {
 		return false
 	}
 	for _, other := range k.Recent {
-		if other.Scope == op.Scope && other.Status == journal.Succeeded { // it is done; once more is a person's to say
+		if (other.Scope == op.Scope || other.Scope == c.Fresh.Scope) && other.Status == journal.Succeeded { // it is done; once more is a person's to say
 			return false
 		}
 	}
 	for _, other := range k.Recent {
-		if other.Seq > 1 && now.AtMost(journal.Moment{Wall: other.Registered, Up: now.Up}) < day {
+		if other.Seq > 1 && now.sinceWall(other.Registered) < day {
 			recent++
 		}
 	}

@@ -63,7 +63,7 @@ func (s *step) String() string {
 }
 
 func (w *world) now() Now {
-	n := Now{Moment: journal.Moment{Wall: dawn.Add(w.real + w.jump), Up: w.real - w.boot}, High: w.high}
+	n := Now{Moment: journal.Moment{Wall: dawn.Add(w.real + w.jump), Up: w.real - w.boot, Boot: itoa(int(w.boot))}, High: w.high}
 	return n
 }
 

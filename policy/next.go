@@ -65,7 +65,7 @@ func nextInProgress(op *journal.Operation, p Policy, now Now) Decision {
 	next := op.Clone()
 	d := Decision{Operation: &next}
 	a = next.Attempt(next.Epoch)
-	a.Outcome, a.Reason, a.Ended, a.EndedUp = journal.OutcomeUnknown, "lease_over", now.Wall, now.Up
+	a.End(journal.OutcomeUnknown, "lease_over", now.Moment)
 	becomeUnknown(&d, p, now, "lease_over", 0)
 	return d.write(Later).until(next.Due)
 }
@@ -124,13 +124,13 @@ func attemptsLeft(op *journal.Operation, p Policy) bool {
 
 // first is the moment of the first attempt that may have been executed.
 func first(op *journal.Operation) journal.Moment {
-	return journal.Moment{Wall: op.FirstSent, Up: op.FirstUp}
+	return journal.Moment{Wall: op.FirstSent, Up: op.FirstUp, Boot: op.FirstIn}
 }
 
 // unconfirmed is how long an operation may have been without a confirmed outcome: since its first attempt, or since a person
 // let it go again.
 func unconfirmed(op *journal.Operation, now Now) time.Duration {
-	since := now.AtMost(first(op))
+	since := now.likely(first(op))
 	if op.Ruling != nil {
 		since = min(since, now.sinceWall(op.Ruling.At))
 	}
@@ -171,7 +171,7 @@ func windowOver(op *journal.Operation, p Policy, now Now) bool {
 		if now.AtLeast(a.Begun()) < a.Length()+p.Lookup.Visibility || now.Wall.Before(a.Latest().Add(p.Lookup.Visibility)) {
 			return false
 		}
-		if !a.Ended.IsZero() && now.AtLeast(journal.Moment{Wall: a.Ended, Up: a.EndedUp}) < p.Lookup.Visibility {
+		if !a.Ended.IsZero() && now.AtLeast(a.Over()) < p.Lookup.Visibility {
 			return false
 		}
 	}

@@ -24,7 +24,8 @@ func OnOutcome(op *journal.Operation, out Outcome, taken bool, p Policy, now Now
 		Outcome: out.Outcome, Evidence: out.Evidence, Reason: out.Reason, ExternalID: out.ExternalID, Note: out.Waits,
 	})
 	if a := o.Attempt(out.Epoch); a != nil && (a.Outcome == "" || a.Outcome == journal.OutcomeUnknown) {
-		a.Outcome, a.Reason, a.Ended, a.EndedUp = out.Outcome, out.Reason, now.Wall, now.Up
+		a.End(out.Outcome, out.Reason, now.Moment)
+		o.Misses = 0 // look-ups before the end of an attempt say nothing
 		a.Undone = a.Undone || out.Outcome == journal.NotSent || out.Outcome == journal.Rejected
 	}
 	switch out.Outcome {
@@ -102,7 +103,7 @@ func unsent(d *Decision, p Policy, now Now, out Outcome) {
 	op := d.Operation
 	op.Status, op.Reason, op.Rests, op.Released = journal.Pending, out.Reason, true, false
 	op.Due, op.Wait, op.Looking, op.Counted = idle(op), nil, time.Time{}, nil
-	op.FirstSent, op.FirstUp = time.Time{}, 0
+	op.FirstSent, op.FirstUp, op.FirstIn = time.Time{}, 0, ""
 	if out.RetryAfter > 0 {
 		op.NotBefore = now.Wall.Add(out.RetryAfter)
 	}

@@ -58,8 +58,7 @@ func TestClassAndItsReason(t *testing.T) {
 
 // What surely passed is the less of two clocks, what may have passed the more (S17).
 func TestTimePassed(t *testing.T) {
-	const ever = time.Duration(math.MaxInt64)
-	m := journal.Moment{Wall: dawn, Up: time.Hour}
+	m := journal.Moment{Wall: dawn, Up: time.Hour, Boot: "one"}
 	at := func(wall, up time.Duration) Now {
 		return Now{Moment: journal.Moment{Wall: dawn.Add(wall), Up: time.Hour + up}, High: dawn}
 	}
@@ -71,7 +70,9 @@ func TestTimePassed(t *testing.T) {
 		"the wall jumped ahead":    {at(time.Hour, time.Minute), time.Minute, time.Hour},
 		"the wall went back a bit": {at(time.Second, time.Minute), time.Second, time.Minute},
 		"the wall is behind":       {at(-time.Second, time.Minute), 0, ever},
-		"the machine was started":  {at(time.Minute, -time.Hour), time.Minute, time.Minute},
+		"the machine was started":  {at(time.Minute, -time.Hour), 0, ever},
+		"started a while ago":      {at(time.Minute, -time.Hour+10*time.Second), 10 * time.Second, ever},
+		"another boot":             {Now{Moment: journal.Moment{Wall: dawn.Add(3 * time.Hour), Up: 2 * time.Hour, Boot: "two"}, High: dawn}, 2 * time.Hour, ever},
 		"started, and behind":      {at(-time.Minute, -time.Hour), 0, ever},
 	} {
 		if least, most := c.now.AtLeast(m), c.now.AtMost(m); least != c.least || most != c.most {

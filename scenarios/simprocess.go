@@ -3,6 +3,7 @@ package scenarios
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"notwice/canonical"
@@ -59,7 +60,7 @@ type simClock struct{ p *process }
 
 func (c simClock) Now() journal.Moment {
 	w := c.p.w
-	return journal.Moment{Wall: w.wall(), Up: time.Hour + w.now - w.boot}
+	return journal.Moment{Wall: w.wall(), Up: time.Hour + w.now - w.boot, Boot: strconv.Itoa(w.boots)}
 }
 
 // really is when the wall clock will show a time, if nobody sets it.
@@ -194,6 +195,10 @@ func (j simJournal) Flush(ctx context.Context) error {
 
 // begin starts a life of a process.
 func (w *simWorld) begin(n, life int) {
+	if w.now < w.down { // the machine is off
+		w.at(w.down, func() { w.begin(n, life) })
+		return
+	}
 	p := &process{w: w, n: n, life: life}
 	tools, err := toolbox.New(context.Background(), toolbox.Options{
 		Journal: simJournal{w.store, p}, Wire: simWire{toolbox.DirectWire(), p}, Clock: simClock{p}, Random: w.random,

@@ -35,7 +35,8 @@ type simWorld struct {
 	points []int
 
 	offset, boot time.Duration // the wall clock is off by; the machine was started at
-	booted       time.Duration // by a reboot, the latest
+	booted, down time.Duration // by a reboot, the latest; it is off until
+	boots        int
 	writes       int           // requests received
 	looks        int
 	settling     bool // faults have stopped
@@ -133,12 +134,14 @@ func (w *simWorld) act(a simAct) {
 	case "reboot":
 		w.saw("reboot")
 		w.tell("machine", "the machine goes down, and is back after %s", a.by)
+		w.down = w.now + a.by
+		w.boot, w.booted = w.down+time.Hour, w.down // its uptime begins at zero
+		w.boots++
 		for _, p := range w.procs {
 			if p != nil {
 				p.die(a.by)
 			}
 		}
-		w.at(w.now+a.by, func() { w.boot, w.booted = w.now+time.Hour, w.now }) // its uptime begins at zero
 	case "copy":
 		w.copied = w.store.Copy()
 	case "restore":

@@ -2,6 +2,7 @@ package toolbox
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"notwice/journal"
@@ -25,7 +26,12 @@ func RealClock() Clock { return realClock{} }
 
 type realClock struct{}
 
-func (realClock) Now() journal.Moment { return journal.Moment{Wall: time.Now().Round(0), Up: uptime()} }
+// boot names the present boot of the machine; empty where nothing names it.
+var boot = sync.OnceValue(bootName)
+
+func (realClock) Now() journal.Moment {
+	return journal.Moment{Wall: time.Now().Round(0), Up: uptime(), Boot: boot()}
+}
 
 func (realClock) Go(f func()) { go f() }
 

@@ -15,3 +15,12 @@ func uptime() time.Duration {
 	}
 	return time.Since(time.Unix(tv.Unix()))
 }
+
+// bootName is the session that the kernel names.
+func bootName() string {
+	name, err := unix.Sysctl("kern.bootsessionuuid")
+	if err != nil {
+		return ""
+	}
+	return name
+}

@@ -1,6 +1,8 @@
 package toolbox
 
 import (
+	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -13,4 +15,13 @@ func uptime() time.Duration {
 		return 0
 	}
 	return time.Duration(ts.Nano())
+}
+
+// bootName is the kernel's random name of this boot (proc_sys_kernel(5)).
+func bootName() string {
+	name, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(name))
 }
