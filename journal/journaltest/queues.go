@@ -37,6 +37,15 @@ func due(r *rig) {
 	r.must(r.change(keyOf(1), claim))
 	r.must(r.change(keyOf(1), succeed("pay_1")))
 	see(100, 10, 2)
+	ahead := fresh(4, "a") // written under a clock that ran ten years ahead, and was set right
+	ahead.Seq, ahead.Due = 4, at(0).AddDate(10, 0, 0)
+	r.register(ahead)
+	see(100, 10, 2, 4)
+	see(0, 10, 4)
+	see(100, 1, 2)
+	r.must(r.change(keyOf(4), func(op *journal.Operation) { op.Due = at(100).Add(journal.Horizon) }))
+	see(99, 10, 2, 4)
+	see(100, 10, 2)
 }
 
 // review: what waits or is flagged, the longest waiting first.
