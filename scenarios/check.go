@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"notwice/canonical"
+	"notwice/fakeprovider"
 	"notwice/journal"
 )
 
@@ -78,12 +79,31 @@ func (c *checker) writesAreJournaled() {
 		writes++
 		known := slices.ContainsFunc(c.ops, func(op journal.Operation) bool { return isKeyOf(r.Key, op) })
 		if r.Key != "" && !known {
-			c.say("S2: request %d bears the key %s, which the journal does not know", r.N, r.Key)
+			c.strangeKey(r)
 		}
 	}
 	if writes > attempts {
 		c.say("S2: the provider received %d writes, the journal knows %d attempts", writes, attempts)
 	}
+}
+
+// strangeKey is a write under a key that nobody minted: S3 where it sends an operation's request, S20 where a person had let that go
+// again, else S2.
+func (c *checker) strangeKey(r fakeprovider.RequestSeen) {
+	for _, op := range c.ops {
+		for _, mine := range c.writesOf(op) {
+			if mine.N == r.N || mine.Kind != r.Kind || string(mine.Body) != string(r.Body) {
+				continue
+			}
+			rule := "S3"
+			if slices.ContainsFunc(c.histories[op.Key], func(e journal.Event) bool { return e.What == "ruled" }) {
+				rule = "S20"
+			}
+			c.say("%s: request %d sends operation %s under another key, %s", rule, r.N, op.Number, r.Key)
+			return
+		}
+	}
+	c.say("S2: request %d bears the key %s, which the journal does not know", r.N, r.Key)
 }
 
 // sends looks at the writes that bear one operation's key. S2: none before its claim, and none beyond its attempts; S4: all
@@ -244,15 +264,23 @@ func (c *checker) openKin() {
 // that had no effect.
 func (c *checker) sequels() {
 	permitted := map[string]bool{}
-	for _, events := range c.histories {
-		for _, e := range events {
-			if e.What == "permit_used" {
-				permitted[e.Note] = true
+	for _, op := range c.ops {
+		given, used := 0, 0
+		for _, e := range c.histories[op.Key] {
+			switch {
+			case e.What == "permit_used":
+				permitted[e.Note], used = true, used+1
+			case e.What == "ruled" && e.Reason == "again":
+				given++
 			}
+		}
+		if used > given {
+			c.say("S14: leave to repeat operation %s was given %d times and used %d times", op.Number, given, used)
 		}
 	}
 	for _, op := range c.ops {
-		if op.Seq == 1 || !identified(op) || permitted[string(op.Key)] {
+		replaces := op.Ruling != nil && op.Ruling.Decision == "replace" // a person let it go instead of another
+		if op.Seq == 1 || !identified(op) || permitted[string(op.Key)] || replaces {
 			continue
 		}
 		failed := slices.ContainsFunc(c.ops, func(other journal.Operation) bool {

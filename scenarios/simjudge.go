@@ -4,8 +4,10 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
+	"notwice/canonical"
 	"notwice/fakeprovider"
 	"notwice/journal"
 	"notwice/toolbox"
@@ -123,6 +125,11 @@ func (w *simWorld) lateEffect(op journal.Operation) bool {
 // received looks at an answer that came back to the product.
 func (w *simWorld) received(p *process, key journal.Key, attempt int, a toolbox.Answer) {
 	w.noteText(string(a.Outcome))
+	if s := w.current.heard; a.Outcome == journal.Applied || a.Outcome == journal.Rejected {
+		if s < 200 || s >= 500 || s >= 300 && s < 400 || slices.Contains([]int{408, 409, 425, 429}, s) {
+			w.breaks("S6: attempt %d of operation %s is called %s, and its answer was %d", attempt, key, a.Outcome, s)
+		}
+	}
 	w.facts.ends = append(w.facts.ends, attemptEnd{p, key, attempt, w.now})
 }
 
@@ -162,9 +169,32 @@ func (w *simWorld) answered(p *process, a simAct, r toolbox.Result) {
 	if r.Key == "" {
 		return
 	}
+	w.compared(a, r)
 	seen := seenOf(r)
 	seen.events = len(w.facts.stamps[journal.Key(r.Key)])
 	w.facts.answers = append(w.facts.answers, seen)
+}
+
+// compared is S4 and S11 for what a caller is told: a call for other values is not called done, and one for the same values is no
+// conflict with what it asked for itself. Both are read from the provider's books.
+func (w *simWorld) compared(a simAct, r toolbox.Result) {
+	if a.wish.tool != "create_payment" || len(r.Differs) > 0 && r.Word != toolbox.ConflictWord {
+		return
+	}
+	amount, _ := a.asks["amount_minor"].(canonical.Number)
+	note, _ := a.asks["note"].(string)
+	for _, e := range w.ledger().effects {
+		if e.ID != r.ExternalID || r.ExternalID == "" {
+			continue
+		}
+		equal := string(e.Fields["amount_minor"]) == string(amount) && strings.Trim(string(e.Fields["note"]), `"`) == note
+		switch {
+		case !equal && (r.Word == toolbox.Done || r.Word == toolbox.AlreadyDone):
+			w.breaks("S4: a call for %s (%q) was answered %s, and %s was paid", amount, note, r.Word, e.Fields["amount_minor"])
+		case equal && r.Word == toolbox.ConflictWord:
+			w.breaks("S11: an equal call was called a conflict with %s", r.ExternalID)
+		}
+	}
 }
 
 // settle lets faults stop and due work be done, until every operation is final, rests unsent or waits for a person (L1).

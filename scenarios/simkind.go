@@ -33,7 +33,7 @@ var simKindFacts = []struct {
 	{
 		name: "honours keys for a short while and cannot be searched", provider: fakeprovider.Options{Key: "honoured", ForgetAfter: 90 * time.Second},
 		late: 10 * time.Second, blind: 0,
-		tools: `{create_payment: {dedup_window: 90s, unknown_after: 20m}, send_email: {dedup_window: 90s}}`, unseen: []string{"create_payment", "send_email"},
+		tools: `{create_payment: {dedup_window: 90s, unknown_after: 20m, max_attempts: 20, backoff: {first: 5s, max: 20s}}, send_email: {dedup_window: 90s}}`, unseen: []string{"create_payment", "send_email"},
 	},
 	{
 		name: "keeps our number and can be searched", provider: fakeprovider.Options{Key: "none", SearchLag: 10 * time.Second, SearchPage: 1},
@@ -45,6 +45,12 @@ var simKindFacts = []struct {
 		name: "keeps our number, and its search promises nothing", provider: fakeprovider.Options{Key: "none", SearchLag: time.Minute},
 		late: 5 * time.Minute, blind: time.Minute,
 		tools: `{create_payment: {profile: reference}, send_email: {profile: none}}`, unseen: []string{"send_email"},
+	},
+	{
+		name: "knows no key, and is searched by order", provider: fakeprovider.Options{Key: "none", SearchLag: time.Second},
+		late: time.Second, blind: time.Second,
+		tools: `{create_payment: {key: {in: none}, on_repeat: executes, unique: false, resend: after_absence,
+			lookup: {by: scan, match: {path: order_id, equals: args.order_id, unique: true}, complete: true, visibility_window: 20s, misses: 1, trust_empty: true}}}`,
 	},
 	{
 		name: "asks a person first", provider: fakeprovider.Options{Key: "honoured"},
@@ -149,6 +155,10 @@ func simFaults(late time.Duration, list []wrong) ([]simFault, error) {
 			f.For = max(late, time.Second)
 		}
 		all = append(all, simFault{do: f.Do, with: f})
+		if f.Do == "redirect" {
+			f.To = "" // to its own address
+			all = append(all, simFault{do: f.Do, with: f})
+		}
 	}
 	return all, nil
 }
@@ -157,6 +167,7 @@ var simWishes = []simWish{
 	{"create_payment", map[string]any{"order_id": "817", "amount_minor": canonical.Number("490000"), "currency": "RUB"}, "note"},
 	{"create_payment", map[string]any{"order_id": "817", "amount_minor": canonical.Number("490000"), "currency": "RUB"}, "note"},
 	{"create_payment", map[string]any{"order_id": "818", "amount_minor": canonical.Number("1200"), "currency": "USD"}, "note"},
+	{"create_payment", map[string]any{"order_id": "819", "amount_minor": canonical.Number("9007199254740993"), "currency": "JPY"}, "note"},
 	{"send_email", map[string]any{"to": "ada@shop.example", "case_id": "817", "subject": "Order 817", "body": "It is paid."}, "body"},
 	{"create_ticket", map[string]any{"project": "OPS", "title": "The printer on the second floor does not print.", "ref": "r1"}, "title"},
 }

@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -33,6 +34,7 @@ type simAct struct {
 	wish      simWish
 	bend      string // how the call differs from the wish; empty: not at all
 	arguments []byte
+	asks      map[string]any // the same, before it was a text
 	task      string
 	turn      int
 	wait      time.Duration
@@ -58,13 +60,14 @@ type simCrash struct {
 // simFailure lets the n-th write of a process to the journal fail.
 type simFailure struct {
 	proc, write int
-	after       bool // it was written nevertheless
+	how         int
 }
 
 const (
-	failsNot = iota
-	failsBefore
-	failsAfter
+	failsNot       = iota
+	failsBefore    // nothing was decided
+	failsUnwritten // it was decided, and not written
+	failsAfter     // it was written nevertheless
 )
 
 func (p *simPlan) crashAt(proc, point int) *simCrash {
@@ -79,10 +82,7 @@ func (p *simPlan) crashAt(proc, point int) *simCrash {
 func (p *simPlan) failureAt(proc, write int) int {
 	for _, f := range p.Failures {
 		if f.proc == proc && f.write == write {
-			if f.after {
-				return failsAfter
-			}
-			return failsBefore
+			return f.how
 		}
 	}
 	return failsNot
@@ -118,7 +118,7 @@ func draw(seed, n uint64, kinds []*simKind, limit string) *simPlan {
 		p.Crashes = append(p.Crashes, simCrash{r.IntN(p.Procs), 1 + r.IntN(60), time.Duration(r.IntN(10000)) * time.Millisecond})
 	}
 	for range max(0, r.IntN(8)-6) {
-		p.Failures = append(p.Failures, simFailure{r.IntN(p.Procs), 1 + r.IntN(12), r.IntN(2) == 0})
+		p.Failures = append(p.Failures, simFailure{r.IntN(p.Procs), 1 + r.IntN(12), failsBefore + r.IntN(3)})
 	}
 	return p
 }
@@ -157,11 +157,16 @@ func (a *simAct) drawCall(r *rand.Rand, kind *simKind) {
 	case "cent":
 		if _, has := a.wish.args["amount_minor"]; has {
 			change["amount_minor"] = canonical.Number("490100")
+			if a.wish.args["currency"] == "JPY" { // what a float cannot tell apart
+				change["amount_minor"] = canonical.Number("9007199254740992")
+			}
 		}
 	case "key":
 		change[pickOf(r, modelKeys)] = inventedKey
 	}
-	a.arguments = bodyOf(a.wish.args, change)
+	a.asks = maps.Clone(a.wish.args)
+	maps.Copy(a.asks, change)
+	a.arguments = canonical.MustBytes(a.asks)
 	if a.bend == "order" { // other bytes, the same meaning
 		a.arguments = []byte(" " + strings.ReplaceAll(string(a.arguments), ",", " ,\n "))
 	}
@@ -275,7 +280,7 @@ func (p *simPlan) String() string {
 		fmt.Fprintf(&b, "  process %d dies at its point %d, and is back after %s\n", c.proc, c.point, c.restart)
 	}
 	for _, f := range p.Failures {
-		fmt.Fprintf(&b, "  process %d: write %d to the journal fails (written: %v)\n", f.proc, f.write, f.after)
+		fmt.Fprintf(&b, "  process %d: write %d to the journal fails, %s\n", f.proc, f.write, []string{"", "undecided", "unwritten", "but is written"}[f.how])
 	}
 	return b.String()
 }

@@ -2,11 +2,11 @@ package scenarios
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
-	"notwice/canonical"
 	"notwice/journal"
 	"notwice/toolbox"
 )
@@ -100,6 +100,10 @@ type simWire struct {
 func (s simWire) Send(ctx context.Context, t toolbox.Tool, r toolbox.Request) toolbox.Answer {
 	key := journal.Key(r.Key)
 	s.p.point(WireSend)
+	if op := s.p.w.facts.latest[key]; op == nil || op.AttemptCount < r.Attempt || op.AttemptCount == r.Attempt && op.Status != journal.InProgress {
+		s.p.w.breaks("S10: attempt %d of operation %s is sent and does not hold it", r.Attempt, r.Number)
+	}
+	s.p.w.current.heard = 0
 	s.p.w.sending[key]++
 	defer func() { s.p.w.sending[key]-- }()
 	a := s.Wire.Send(ctx, t, r)
@@ -150,6 +154,19 @@ func (j simJournal) write(decide journal.Decide, run func(journal.Decide) error)
 	if failure == failsBefore {
 		p.w.saw("disk failure")
 		return journal.ErrFull
+	}
+	if failure == failsUnwritten {
+		p.w.saw("disk failure")
+		discarded := errors.New("discarded")
+		if err := run(func(k journal.Known) (journal.Change, error) {
+			if _, err := decide(k); err != nil {
+				return journal.Change{}, err
+			}
+			return journal.Change{}, discarded
+		}); !errors.Is(err, discarded) {
+			return err
+		}
+		return journal.ErrCommit
 	}
 	err := run(func(k journal.Known) (c journal.Change, err error) {
 		c, err = decide(k)
@@ -248,16 +265,4 @@ func (p *process) call(a simAct) {
 	default:
 		w.failed(err)
 	}
-}
-
-// bodyOf is the text of arguments with changes laid over them.
-func bodyOf(args map[string]any, change map[string]any) []byte {
-	all := map[string]any{}
-	for name, v := range args {
-		all[name] = v
-	}
-	for name, v := range change {
-		all[name] = v
-	}
-	return canonical.MustBytes(all)
 }

@@ -37,7 +37,7 @@ type simWorld struct {
 	offset, boot time.Duration // the wall clock is off by; the machine was started at
 	booted, down time.Duration // by a reboot, the latest; it is off until
 	boots        int
-	writes       int           // requests received
+	writes       int // requests received
 	looks        int
 	settling     bool // faults have stopped
 	jumped       bool
@@ -110,6 +110,10 @@ func (w *simWorld) failed(err error) {
 		if errors.Is(err, excused) {
 			return
 		}
+	}
+	if errors.Is(err, journal.ErrExternalIDTaken) {
+		w.breaks("S22: an operation took what is another's: %v", err)
+		return
 	}
 	w.breaks("an error: %v", err)
 }
@@ -328,6 +332,9 @@ func (w *simWorld) deliver(c *simContext, req *http.Request, asked fakeprovider.
 		return nil, c.Err()
 	case fakeprovider.Reset, fakeprovider.Refuse:
 		return nil, syscall.ECONNRESET
+	}
+	if a.Fate != fakeprovider.Cut {
+		w.current.heard = a.Status
 	}
 	res := &http.Response{
 		StatusCode: a.Status, Status: strconv.Itoa(a.Status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,

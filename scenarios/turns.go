@@ -35,6 +35,7 @@ type turn struct {
 	stop  func()
 	yield func(struct{}) bool
 	wait  *waiting // nil: it can go on
+	heard int      // status of the last whole answer that it got; 0: none
 	over  bool
 }
 
