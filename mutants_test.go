@@ -17,7 +17,8 @@ import (
 type mutant struct {
 	name, rule string
 	edits      []edit
-	test       string // the test that catches it, in the room of the edit; empty: the hunt through simulated histories and stories
+	test       string // the test that names the rule when it fails; empty: the hunt through simulated histories and stories
+	in         string // and its package
 }
 
 type edit struct{ file, old, new string }
@@ -63,15 +64,17 @@ var mutants = []mutant{
 	{name: "stock HTTP client with the key header", rule: "S1", edits: []edit{
 		{httpTool, "	req.GetBody = nil // nothing below may send the body a second time\n", ""},
 		{"toolbox/httptool/transport.go", "		DisableKeepAlives:  true,\n", ""},
-		{httpTool, "	res, err := t.client.Do(req)", "	g.watched.Store(true)\n	g.sent.Store(true)\n	res, err := t.client.Do(req)"},
-	}},
+	}, test: "TestNoHiddenResend_Case106", in: "./toolbox/httptool"},
 	{name: "redirects followed", rule: "S1", edits: []edit{
 		{httpTool, "	req.GetBody = nil // nothing below may send the body a second time\n", ""},
 		{"toolbox/httptool/transport.go", "return http.ErrUseLastResponse", "return nil"},
 	}},
-	one("recovery adopts a running operation", "S10", policyNext, "		return Decision{Do: Join, Operation: op, Until: now.Wall.Add(a.Length() - (now.Up - a.Up))}", "		o := op.Clone()\n		return claim(Decision{Operation: &o}, p, now)"),
+	{name: "recovery adopts a running operation", rule: "S10", edits: []edit{
+		{policyNext, "		return Decision{Do: Join, Operation: op, Until: now.Wall.Add(a.Length() - (now.Up - a.Up))}", "		o := op.Clone()\n		return claim(Decision{Operation: &o}, p, now)"},
+		{"journal/check.go", "	claimed := b.Status == InProgress && a.Status != InProgress\n", "	claimed := b.Status == InProgress && b.Epoch != a.Epoch\n"}, // the journal would refuse it
+	}},
 	one("recovery goes on although its claim failed", "S10", "toolbox/look.go", "		if err != nil {\n			return journal.Operation{}, fmt.Errorf(\"operation %s: %w\", key, err)\n		}\n		t.told(d)\n		op := *d.Operation",
-		"		if err != nil && d.Operation == nil {\n			return journal.Operation{}, fmt.Errorf(\"operation %s: %w\", key, err)\n		}\n		t.told(d)\n		op := *d.Operation"),
+		"		if err != nil && d.Do != policy.Send {\n			return journal.Operation{}, fmt.Errorf(\"operation %s: %w\", key, err)\n		}\n		t.told(d)\n		op := *d.Operation"),
 	one("recovery swallows an error", "L1", policyLook, "	case look.Failed != \"\":\n		return again(d, p, now)", "	case look.Failed != \"\":\n		o.Due = time.Time{}\n		return d.write(Answer)"),
 	one("result stored in a second transaction", "S15", toolboxFlight, "			d = policy.OnOutcome(k.Operation, out, taken, p, t.now(k))",
 		"			first := out\n			first.Result = nil\n			d = policy.OnOutcome(k.Operation, first, taken, p, t.now(k))\n			t.journal.Later(t.clock.Now().Wall, op.Key, func(k journal.Known) (journal.Change, error) {\n				k.Operation.Result = out.Result\n				return journal.Change{Operation: k.Operation}, nil\n			})"),
@@ -93,13 +96,17 @@ var mutants = []mutant{
 	}},
 	one("retry sends the caller's new arguments", "S4", policyCall, "	return ask(op, c, Conflict, \"conflict\", differs(op.Fields, c.Fresh.Fields), now)",
 		"	if op.Status == journal.Unknown {\n		o := op.Clone()\n		o.Request = c.Fresh.Request\n		return Decision{Operation: &o}.write(Answer)\n	}\n	return ask(op, c, Conflict, \"conflict\", differs(op.Fields, c.Fresh.Fields), now)"),
-	one("first attempt's window moved by a retry", "S9", policyCall, "	if op.FirstSent.IsZero() {", "	{"),
+	{name: "first attempt's window moved by a retry", rule: "S9", edits: []edit{
+		{policyCall, "	if op.FirstSent.IsZero() {", "	{"},
+		{"journal/check.go", "!b.FirstSent.Equal(a.FirstSent) && b.Executable() > 0", "false"}, // the journal would refuse it
+	}},
 	one("not_sent after an unknown becomes pending", "S9", policyOutcome, "	op := d.Operation\n	if op.Executable() > 0 {\n", "	op := d.Operation\n	if op.Executable() > 99 {\n"),
 	one("a refusal closes while another attempt is open", "S7", policyOutcome, "	if op.Executable() == 0 {", "	if true {"),
-	one("a look-up adopts another operation's effect", "S22", policyLook, "		if owned(f.ID) {", "		if owned(\"\") {"),
+	{name: "a look-up adopts another operation's effect", rule: "S22", edits: []edit{{policyLook, "		if owned(f.ID) {", "		if owned(\"\") {"}},
+		test: "TestAnothersEffectIsNoCandidate", in: "./policy"},
 	one("an open operation forgotten in another scope", "S14", policyCall, "op != nil && !own {", "op != nil && !own && op.Scope == c.Fresh.Scope {"),
 	one("an empty answer of a broken look-up is absence", "S9", httpLookup, "	if len(found) != 1 {\n		return nil, \"look_up_without_list\"", "	if len(found) != 1 {\n		return nil, \"\""),
-	one("a suspended sender sends after its lease", "S1", toolboxFlight, "	if !now.Wall.Before(a.Lease) || now.Up-a.Up >= a.Length() {", "	if now.Up < a.Up {"),
+	one("a suspended sender sends after its lease", "S10", toolboxFlight, "	if !now.Wall.Before(a.Lease) || now.Up-a.Up >= a.Length() {", "	if now.Up < a.Up {"),
 }
 
 // canary is the mutant that every run of the tests must report.
@@ -174,9 +181,16 @@ func (m mutant) hunt(t *testing.T, texts map[string]string) (where string, histo
 	if err := os.WriteFile(name, list, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run := exec.Command("go", "test", "-count=1", "-vet=off", "-timeout=90s", "-overlay", name, "-run", "^TestHunt$", "./scenarios")
+	test, in := "TestHunt", "./scenarios"
+	if m.test != "" {
+		test, in = m.test, m.in
+	}
+	run := exec.Command("go", "test", "-count=1", "-v", "-vet=off", "-timeout=90s", "-overlay", name, "-run", "^"+test+"$", in)
 	run.Env = append(os.Environ(), "NOTWICE_HUNT="+m.rule)
-	out, _ := run.CombinedOutput()
+	out, err := run.CombinedOutput()
+	if m.test != "" && err != nil && strings.Contains(string(out), ": "+m.rule+": ") {
+		return m.test, 1, ""
+	}
 	for line := range strings.Lines(string(out)) {
 		if _, err := fmt.Sscanf(line, "HUNT caught "+m.rule+" %s %d", &where, &histories); err == nil {
 			return where, histories, ""

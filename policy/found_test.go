@@ -107,3 +107,14 @@ func TestLetGoOverALimitIsPending(t *testing.T) {
 		t.Errorf("no move to pending: %+v", d.Change.Events)
 	}
 }
+
+// What is another operation's effect is no candidate for this one, however well it fits.
+func TestAnothersEffectIsNoCandidate(t *testing.T) {
+	now := Now{Moment: journal.Moment{Wall: dawn.Add(time.Minute), Up: time.Minute}, High: dawn}
+	found := []Found{{Candidate: journal.Candidate{ID: "theirs", State: "completed", Created: dawn}, Match: ByKey}, {Candidate: journal.Candidate{ID: "ours", State: "completed", Created: dawn}, Match: ByKey}}
+	owned := func(id string) bool { return id == "theirs" }
+	d := OnLook(unknownOp(now.Wall), Look{Begun: now.Moment, AllPages: true, Found: found}, owned, searched(), now)
+	if d.Operation.Status != journal.Succeeded || d.Operation.ExternalID != "ours" {
+		t.Errorf("S22: of one that is another's and one that is not, it became %s as %q", d.Operation.Status, d.Operation.ExternalID)
+	}
+}

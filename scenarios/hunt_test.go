@@ -32,7 +32,7 @@ func TestHunt(t *testing.T) {
 	fmt.Printf("HUNT missed %s; broken were: %s\n", rule, strings.Join(names, "; "))
 }
 
-const huntBudget = 8192
+const huntBudget = 16384
 
 func huntSimulation(t *testing.T, rule string, others map[string]bool) int {
 	kinds, err := simKinds()

@@ -84,7 +84,7 @@ func TestNoHiddenResend_Case106(t *testing.T) {
 			arm(ours)
 			tool.Send(context.Background(), request(t, tool, name))
 			if got := fake.Core().Requests().Writes; got != 1 {
-				t.Errorf("our transport made %d requests for one attempt", got)
+				t.Errorf("S1: our transport made %d requests for one attempt", got)
 			}
 			stock := http.DefaultTransport.(*http.Transport).Clone()
 			defer stock.CloseIdleConnections()
