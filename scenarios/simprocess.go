@@ -100,10 +100,7 @@ type simWire struct {
 func (s simWire) Send(ctx context.Context, t toolbox.Tool, r toolbox.Request) toolbox.Answer {
 	key := journal.Key(r.Key)
 	s.p.point(WireSend)
-	if op := s.p.w.facts.latest[key]; op == nil || op.AttemptCount < r.Attempt || op.AttemptCount == r.Attempt && op.Status != journal.InProgress {
-		s.p.w.breaks("S10: attempt %d of operation %s is sent and does not hold it", r.Attempt, r.Number)
-	}
-	s.p.w.current.heard = 0
+	s.p.w.current.heard, s.p.w.current.sends = 0, r
 	s.p.w.sending[key]++
 	defer func() { s.p.w.sending[key]-- }()
 	a := s.Wire.Send(ctx, t, r)

@@ -272,6 +272,9 @@ func (w *simWorld) exchange(c *simContext, req *http.Request, first func() error
 	if err := first(); err != nil {
 		return nil, err
 	}
+	if !look {
+		w.holds(w.current.sends)
+	}
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
 		return nil, err
@@ -288,6 +291,13 @@ func (w *simWorld) exchange(c *simContext, req *http.Request, first func() error
 	w.note(uint64(answer.Status), uint64(answer.Fate))
 	w.tell("wire", "%s %s %s → %s %d", req.Method, req.URL.RequestURI(), req.Header.Get("Idempotency-Key"), answer.Fate, answer.Status)
 	return w.deliver(c, req, asked, answer)
+}
+
+// holds is S10 at the first byte: who sends is the holder of the one live attempt.
+func (w *simWorld) holds(r toolbox.Request) {
+	if op := w.facts.latest[journal.Key(r.Key)]; op == nil || op.AttemptCount != r.Attempt || op.Status != journal.InProgress {
+		w.breaks("S10: attempt %d of operation %s is sent and does not hold it", r.Attempt, r.Number)
+	}
 }
 
 // arrives notes when a key first came, and that it came once more when the provider had forgotten it.

@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"runtime/debug"
 	"time"
+
+	"notwice/toolbox"
 )
 
 // turns lets workers run one after the other, each until it reaches a seam; there the order, a stream of random numbers, says who
@@ -34,8 +36,9 @@ type turn struct {
 	next  func() (struct{}, bool)
 	stop  func()
 	yield func(struct{}) bool
-	wait  *waiting // nil: it can go on
-	heard int      // status of the last whole answer that it got; 0: none
+	wait  *waiting        // nil: it can go on
+	heard int             // status of the last whole answer that it got; 0: none
+	sends toolbox.Request // the attempt that it makes
 	over  bool
 }
 
