@@ -21,7 +21,7 @@ func (t *txn) declare(tool, declared string, place func(journal.Operation) (jour
 		return err
 	}
 	t.wrote = true
-	p := putter{tx: t.tx}
+	p := putter{ledger: t.books}
 	for _, op := range moved {
 		to, err := place(op.Clone())
 		if err != nil {

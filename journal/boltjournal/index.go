@@ -4,20 +4,18 @@ import (
 	"bytes"
 	"time"
 
-	bolt "go.etcd.io/bbolt"
-
 	"notwice/journal"
 )
 
 // putter writes until the first error.
 type putter struct {
-	tx  *bolt.Tx
+	*ledger
 	err error
 }
 
 func (p *putter) put(bucket, key, value []byte) {
 	if p.err == nil {
-		p.err = p.tx.Bucket(bucket).Put(key, value)
+		p.err = p.ledger.put(bucket, key, value)
 	}
 }
 
@@ -26,7 +24,7 @@ func (p *putter) move(bucket []byte, before, after []byte) {
 		return
 	}
 	if before != nil && p.err == nil {
-		p.err = p.tx.Bucket(bucket).Delete(before)
+		p.err = p.drop(bucket, before)
 	}
 	if after != nil {
 		p.put(bucket, after, []byte{})
@@ -57,7 +55,7 @@ func (p *putter) reindex(before, after *journal.Operation) {
 	p.move(reviewBucket, reviewPlace(before), reviewPlace(after))
 	if before.ExternalID != after.ExternalID {
 		if before.ExternalID != "" && p.err == nil {
-			p.err = p.tx.Bucket(ownerBucket).Delete(hashKey(before.Account, before.ExternalID))
+			p.err = p.drop(ownerBucket, hashKey(before.Account, before.ExternalID))
 		}
 		if after.ExternalID != "" {
 			p.put(ownerBucket, hashKey(after.Account, after.ExternalID), []byte(after.Key))

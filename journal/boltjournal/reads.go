@@ -225,10 +225,10 @@ func (s *Store) Append(ctx context.Context, task string, n int, entry []byte) (t
 		}
 		t.wrote = true
 		place := join(hashKey(task), be(uint64(n)))
-		if err := t.tx.Bucket(transcriptBucket).Put(place, seal(place, t.running, entry)); err != nil {
+		if err := t.books.put(transcriptBucket, place, seal(place, t.running, entry)); err != nil {
 			return err
 		}
-		return t.tx.Bucket(lengthBucket).Put([]byte(task), be(uint64(n+1)))
+		return t.books.put(lengthBucket, []byte(task), be(uint64(n+1)))
 	})
 	return taken, err
 }

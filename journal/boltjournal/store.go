@@ -52,7 +52,8 @@ var (
 )
 
 // Open makes a handle on the journal at path, creating it if it is not there. The file is opened, checked and let go
-// again. Errors: ErrDamaged, ErrVersion, ErrPermissions, ErrBusy, and ErrRollback only at the first write.
+// again; a file that is not as it was left is read whole. A damaged one of which something can be read is opened: each read then
+// returns what it found together with ErrDamaged. Errors: ErrDamaged, ErrVersion, ErrPermissions, ErrBusy, and ErrRollback only at the first write.
 func Open(path string, o Options) (*Store, error) {
 	if o.Patience == 0 {
 		o.Patience = 5 * time.Second
@@ -72,7 +73,7 @@ func Open(path string, o Options) (*Store, error) {
 	}
 	s := &Store{path: path, opts: o, wake: make(chan struct{}, 1)}
 	s.calm = sync.NewCond(&s.mu)
-	if err := s.read(context.Background(), func(*txn) error { return nil }); err != nil {
+	if err := s.read(context.Background(), func(*txn) error { return nil }); err != nil && !errors.As(err, &hurt{}) {
 		return nil, err
 	}
 	return s, nil
@@ -101,43 +102,63 @@ func followed(path string) (string, error) {
 // Path is the journal's file.
 func (s *Store) Path() string { return s.path }
 
-// openFile opens the bbolt file inside a turn and says whether it is an older copy. t.file is then the file that was opened.
-func (s *Store) openFile(t *turn) (db *bolt.DB, old bool, err error) {
-	mark := t.running
+// condition is what a turn finds the file in. The zero value is good.
+type condition struct {
+	old     bool  // an older copy
+	damaged error // what is wrong with it; what can be read is read, nothing is written
+}
+
+// hurt is damage that leaves something to read.
+type hurt struct{ error }
+
+func (h hurt) Unwrap() error { return h.error }
+
+// openFile opens the bbolt file inside a turn and says in what condition it is. t.file is then the file that was opened.
+func (s *Store) openFile(t *turn) (db *bolt.DB, c condition, err error) {
+	mark := t.noted.running
 	info, err := os.Stat(s.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && mark == 0:
 		if err := create(s.path); err != nil {
-			return nil, false, err
+			return nil, c, err
 		}
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, false, fmt.Errorf("%w: %s is gone, although it held %d transactions", journal.ErrRollback, s.path, mark)
+		return nil, c, fmt.Errorf("%w: %s is gone, although it held %d transactions", journal.ErrRollback, s.path, mark)
 	case err != nil:
-		return nil, false, fmt.Errorf("journal: %w", err)
+		return nil, c, fmt.Errorf("journal: %w", err)
 	case info.Size() == 0 || !info.Mode().IsRegular():
-		return nil, false, fmt.Errorf("%w: %s is empty or not a file", journal.ErrDamaged, s.path)
+		return nil, c, fmt.Errorf("%w: %s is empty or not a file", journal.ErrDamaged, s.path)
 	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
-		return nil, false, fmt.Errorf("%w: %s has mode %o; make it 600", journal.ErrPermissions, s.path, info.Mode().Perm())
+		return nil, c, fmt.Errorf("%w: %s has mode %o; make it 600", journal.ErrPermissions, s.path, info.Mode().Perm())
 	}
 	if err := private(filepath.Dir(s.path)); err != nil {
-		return nil, false, err
+		return nil, c, err
 	}
 	if err := checkHeads(s.path); err != nil {
-		return nil, false, err
+		return nil, c, err
+	}
+	if info == nil || !t.untouched(info) {
+		if c.damaged, err = inspect(s.path); err != nil {
+			return nil, c, err
+		}
 	}
 	if db, err = openBolt(s.path, s.opts.Patience); err != nil {
-		return nil, false, err
+		return nil, c, err
 	}
 	if t.file, err = os.Stat(s.path); err != nil {
 		db.Close()
-		return nil, false, fmt.Errorf("journal: %w", err)
+		return nil, c, fmt.Errorf("journal: %w", err)
 	}
 	running, err := check(db)
 	if err != nil {
 		db.Close()
-		return nil, false, err
+		return nil, c, err
 	}
-	return db, running < mark, nil
+	c.old = running < mark
+	if c.damaged != nil || c.old {
+		return db, c, nil
+	}
+	return db, c, t.leave(running)
 }
 
 // private refuses a folder in which any user may put another file into the journal's place.

@@ -17,11 +17,11 @@ import (
 
 // turn is the right to use the file. Others wait for it at the turnstile.
 type turn struct {
-	path    string
-	lock    *flock.Flock
-	mark    *os.File
-	running uint64 // the last acknowledged running number, as noted at the turn's begin
-	file    os.FileInfo
+	path  string
+	lock  *flock.Flock
+	lines *os.File
+	noted mark // as it was at the turn's begin, then as this turn noted it
+	file  os.FileInfo
 }
 
 // beginTurn waits for the turn, at most patience.
@@ -36,14 +36,14 @@ func beginTurn(path string, patience time.Duration) (*turn, error) {
 	if err != nil {
 		return nil, busy(path, err)
 	}
-	mark, err := os.OpenFile(path+".lock", os.O_RDWR, 0o600)
+	lines, err := os.OpenFile(path+".lock", os.O_RDWR, 0o600)
 	if err != nil {
 		lock.Close()
 		return nil, fmt.Errorf("journal lock: %w", err)
 	}
-	t := &turn{path: path, lock: lock, mark: mark}
-	if t.running, _, err = readMark(path + ".lock"); err == nil {
-		err = t.setMark(t.running) // the process that others will name when they wait too long
+	t := &turn{path: path, lock: lock, lines: lines}
+	if t.noted, err = readMark(path + ".lock"); err == nil {
+		err = t.setMark(t.noted) // the process that others will name when they wait too long
 	}
 	if err != nil {
 		t.end()
@@ -78,9 +78,9 @@ func busy(path string, err error) error {
 	if err != context.DeadlineExceeded {
 		return fmt.Errorf("journal lock: %w", err)
 	}
-	_, holder, _ := readMark(path + ".lock")
-	if holder == "" {
-		holder = "another process"
+	holder := "another process"
+	if m, _ := readMark(path + ".lock"); m.pid > 0 {
+		holder = fmt.Sprintf("process %d", m.pid)
 	}
 	return fmt.Errorf("%w: %s holds %s, or did last", journal.ErrBusy, holder, path)
 }
@@ -101,39 +101,79 @@ func (t *turn) moved() bool {
 }
 
 func (t *turn) end() {
-	t.mark.Close()
+	t.lines.Close()
 	t.lock.Close()
 }
 
 // The mark stands behind the first bytes, which the lock itself covers on some systems.
 const markAt = 8
 
-// setMark notes the last acknowledged running number and who holds the lock. It needs no sync: a mark that is too old is
-// harmless.
-func (t *turn) setMark(running uint64) error {
-	if _, err := t.mark.WriteAt(fmt.Appendf(nil, "notwice running=%020d pid=%010d\n", running, os.Getpid()), markAt); err != nil {
+// mark is what a turn leaves beside the file.
+type mark struct {
+	running uint64 // the last acknowledged running number
+	pid     int    // of the turn's process
+	boot    string // the machine's run in which the file was left so, as 16 digits; zeros: not known
+	size    int64  // of the file as it was left
+	changed int64  // and when it was last changed, in nanoseconds
+}
+
+const noBoot = "0000000000000000"
+
+// boot names the machine's run: after another one, what was never synced may be lost. Where the system does not name it, it is noBoot.
+func boot() string {
+	name, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return noBoot
+	}
+	return fmt.Sprintf("%x", hashKey(string(name))[:8])
+}
+
+// leave notes that the file is whole as it stands, with that running number. Older ones are never noted again.
+func (t *turn) leave(running uint64) error {
+	m := t.noted
+	m.running = max(m.running, running)
+	if info, err := os.Stat(t.path); err == nil {
+		m.boot, m.size, m.changed = boot(), info.Size(), info.ModTime().UnixNano()
+	}
+	return t.setMark(m)
+}
+
+// untouched reports whether a file is as the last turn left it, in this run of the machine.
+func (t *turn) untouched(file os.FileInfo) bool {
+	m := t.noted
+	return m.boot != noBoot && m.boot == boot() && m.size == file.Size() && m.changed == file.ModTime().UnixNano()
+}
+
+// setMark writes a mark. It needs no sync: one that is too old is harmless.
+func (t *turn) setMark(m mark) error {
+	t.noted = m
+	if m.boot == "" {
+		m.boot = noBoot
+	}
+	line := fmt.Appendf(nil, "notwice running=%020d pid=%010d boot=%s size=%020d changed=%020d\n", m.running, os.Getpid(), m.boot, m.size, m.changed)
+	if _, err := t.lines.WriteAt(line, markAt); err != nil {
 		return fmt.Errorf("journal lock: %w", err)
 	}
 	return nil
 }
 
-// readMark reads the mark of a lock file; a new file has none.
-func readMark(path string) (running uint64, holder string, err error) {
+// readMark reads the mark of a lock file; a new file has none, an older version's knows less.
+func readMark(path string) (m mark, err error) {
 	data, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return 0, "", nil
+		return m, nil
 	case err != nil:
-		return 0, "", fmt.Errorf("journal lock: %w", err)
+		return m, fmt.Errorf("journal lock: %w", err)
 	case len(bytes.Trim(data, "\x00")) == 0: // new, or a loss of power took a mark that was never synced
-		return 0, "", nil
+		return m, nil
 	case len(data) <= markAt:
-		return 0, "", fmt.Errorf("%w: %s: the mark cannot be read", journal.ErrDamaged, path)
+		return m, fmt.Errorf("%w: %s: the mark cannot be read", journal.ErrDamaged, path)
 	}
-	var pid int
 	line, _, _ := strings.Cut(string(data[markAt:]), "\n")
-	if _, err := fmt.Sscanf(line, "notwice running=%d pid=%d", &running, &pid); err != nil {
-		return 0, "", fmt.Errorf("%w: %s: the mark cannot be read", journal.ErrDamaged, path)
+	n, err := fmt.Sscanf(line, "notwice running=%d pid=%d boot=%s size=%d changed=%d", &m.running, &m.pid, &m.boot, &m.size, &m.changed)
+	if n < 2 || n > 2 && err != nil {
+		return m, fmt.Errorf("%w: %s: the mark cannot be read", journal.ErrDamaged, path)
 	}
-	return running, fmt.Sprintf("process %d", pid), nil
+	return m, nil
 }

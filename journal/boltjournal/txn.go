@@ -18,7 +18,7 @@ import (
 )
 
 // schemaVersion is the version of the layout below. A newer file is refused, an older one migrated.
-const schemaVersion = 2
+const schemaVersion = 3
 
 // The buckets. Index keys end in the operation key, which is in the order of time.
 var (
@@ -49,10 +49,11 @@ var (
 	metaRunning = []byte("running")
 	metaHigh    = []byte("high")
 	metaDigest  = []byte("digest")
+	metaSum     = []byte("sum") // of all entries of the other parts
 )
 
 // migrate brings the layout from a version to the newest; 0 is an empty file. Version 1 had no counters and no declarations,
-// and found kin by other digests: its tools are indexed anew before their next call.
+// and found kin by other digests: its tools are indexed anew before their next call. Version 2 kept no sum.
 func migrate(tx *bolt.Tx, from int) error {
 	for _, name := range allBuckets {
 		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
@@ -66,7 +67,12 @@ func migrate(tx *bolt.Tx, from int) error {
 			return err
 		}
 	}
-	return tx.Bucket(metaBucket).Put(metaVersion, be(schemaVersion))
+	total, err := sumOf(tx)
+	if err != nil {
+		return err
+	}
+	books := ledger{tx, total}
+	return errors.Join(books.end(), tx.Bucket(metaBucket).Put(metaVersion, be(schemaVersion)))
 }
 
 // each reads all operations, in the order of time.
@@ -112,12 +118,14 @@ type txn struct {
 	running uint64 // of this commit; for reads filled on demand
 	high    time.Time
 	wrote   bool
+	books   *ledger // of a commit
 }
 
 func (t *txn) begin() error {
 	_, running, err := readMeta(t.tx)
 	t.running = running + 1
 	t.high = t.readHigh()
+	t.books = &ledger{t.tx, readSum(t.tx)}
 	for _, name := range [][]byte{opsBucket, eventsBucket, kinBucket, scopeBucket, transcriptBucket} {
 		t.tx.Bucket(name).FillPercent = 0.9 // keys come in the order of time
 	}
@@ -129,7 +137,7 @@ func (t *txn) end() error {
 	if err := meta.Put(metaHigh, be(nanos(t.high))); err != nil {
 		return err
 	}
-	return meta.Put(metaRunning, be(t.running))
+	return errors.Join(meta.Put(metaRunning, be(t.running)), t.books.end())
 }
 
 func (t *txn) saw(at time.Time) {
@@ -272,7 +280,7 @@ func (t *txn) byIntent(w journal.Wish, decide journal.Decide) error {
 	if err := t.decide(k, decide); err != nil || shape != nil || !t.wrote || w.Tool == "" {
 		return err
 	}
-	return t.tx.Bucket(shapeBucket).Put([]byte(w.Tool), shapeValue(w.Declared))
+	return t.books.put(shapeBucket, []byte(w.Tool), shapeValue(w.Declared))
 }
 
 // agree compares what the indexes of a kin say of each other: an entry that damage took from one of them must not make an
@@ -420,7 +428,7 @@ func (t *txn) replace(before *journal.Operation, c journal.Record) error {
 		return err
 	}
 	t.wrote = true
-	p := putter{tx: t.tx}
+	p := putter{ledger: t.books}
 	p.put(opsBucket, []byte(op.Key), record)
 	if before == nil {
 		p.register(op)

@@ -124,7 +124,7 @@ func (s *Store) oneTurn() error {
 		return err
 	}
 	defer t.end()
-	db, old, err := s.openFile(t)
+	db, found, err := s.openFile(t)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (s *Store) oneTurn() error {
 			s.putBack(group)
 			return closeFile(db)
 		}
-		good := s.serve(db, t, old, group)
+		good := s.serve(db, t, found, group)
 		if !good || t.wanted() {
 			return closeFile(db)
 		}
@@ -220,7 +220,7 @@ func (s *Store) putBack(group []*member) {
 }
 
 // serve runs a group: its writes in one commit, its reads after it. good is false when the file must be opened anew.
-func (s *Store) serve(db *bolt.DB, t *turn, old bool, group []*member) (good bool) {
+func (s *Store) serve(db *bolt.DB, t *turn, found condition, group []*member) (good bool) {
 	var writes []*member
 	for _, m := range group {
 		if m.write {
@@ -229,7 +229,11 @@ func (s *Store) serve(db *bolt.DB, t *turn, old bool, group []*member) (good boo
 	}
 	good = true
 	switch {
-	case len(writes) > 0 && old:
+	case len(writes) > 0 && found.damaged != nil:
+		for _, m := range writes {
+			m.err = found.damaged
+		}
+	case len(writes) > 0 && found.old:
 		for _, m := range writes {
 			m.err = fmt.Errorf("%w: %s", journal.ErrRollback, s.path)
 		}
@@ -239,9 +243,7 @@ func (s *Store) serve(db *bolt.DB, t *turn, old bool, group []*member) (good boo
 	for _, m := range group {
 		if !m.write {
 			m.err = view(db, m.run)
-			if old && errors.Is(m.err, journal.ErrNotFound) { // an older copy cannot say that something never was
-				m.err = fmt.Errorf("%w: %w", journal.ErrRollback, m.err)
-			}
+			m.err = found.qualify(m.err)
 		}
 	}
 	s.mu.Lock()
@@ -253,6 +255,17 @@ func (s *Store) serve(db *bolt.DB, t *turn, old bool, group []*member) (good boo
 		}
 	}
 	return good
+}
+
+// qualify says of a read in what condition the file was: neither an older copy nor a damaged file can say that something never was.
+func (c condition) qualify(err error) error {
+	switch absent := errors.Is(err, journal.ErrNotFound); {
+	case c.damaged != nil && (err == nil || absent):
+		return hurt{c.damaged}
+	case c.old && absent:
+		return fmt.Errorf("%w: %w", journal.ErrRollback, err)
+	}
+	return err
 }
 
 // view runs a read. A file that cannot be followed is damage, also where the store itself gives up on it.
@@ -314,7 +327,7 @@ func (s *Store) commit(db *bolt.DB, t *turn, writes []*member) (good bool) {
 			s.mu.Lock()
 			s.stats.Commits++
 			s.mu.Unlock()
-			if err := t.setMark(running); err != nil {
+			if err := t.leave(running); err != nil {
 				return false // the next turn writes it
 			}
 			return true
