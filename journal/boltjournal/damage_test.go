@@ -418,3 +418,110 @@ func TestVersionOneIsMigrated(t *testing.T) {
 		t.Errorf("the old indexes were trusted: %v", err)
 	}
 }
+
+// Rot: a page flipped, taken for another, emptied, left as it was before, or the file cut, each under a mark of another run of the
+// machine and under its own. Whatever is answered is right, or says that something is lost.
+func TestRot(t *testing.T) {
+	path, ops := made(t, 60)
+	past, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := openAt(t, path, Options{})
+	for i := range 12 {
+		op := opOf("later", i)
+		if err := registerIn(s, op); err != nil {
+			t.Fatal(err)
+		}
+		ops = append(ops, op)
+	}
+	s.Close()
+	everything := inquiry{ops: []journal.Operation{ops[0], ops[1], ops[30], ops[59], ops[60], ops[71]}, tasks: []string{"task"}}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	says, err := everything.read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := os.ReadFile(path + ".lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(4, 2))
+	pages := len(whole) / pageSize
+	page := func(b []byte, i int) []byte { return b[i*pageSize : (i+1)*pageSize] }
+	kinds := []func(data []byte, i, j int) []byte{
+		func(data []byte, i, j int) []byte { data[i*pageSize+j*61%pageSize] ^= 1 << (j % 8); return data },
+		func(data []byte, i, j int) []byte {
+			copy(page(data, i), page(whole, j))
+			copy(page(data, j), page(whole, i))
+			return data
+		},
+		func(data []byte, i, j int) []byte { // another page that says it is this one
+			copy(page(data, i)[8:], page(whole, j)[8:])
+			return data
+		},
+		func(data []byte, i, j int) []byte { clear(page(data, i)); return data },
+		func(data []byte, i, j int) []byte {
+			copy(page(data, i), page(past, i%(len(past)/pageSize)))
+			return data
+		},
+		func(data []byte, i, j int) []byte { return data[:i*pageSize+j*16] },
+		func(data []byte, i, j int) []byte { // an entry of a branch leads somewhere else
+			binary.NativeEndian.PutUint64(page(data, i)[pageHead+8+16*(j%3):], uint64(2+j%(pages-2)))
+			return data
+		},
+	}
+	seen := make([]int, len(kinds))
+	for n := range 40 * len(kinds) {
+		kind := n % len(kinds)
+		data := kinds[kind](bytes.Clone(whole), 2+random.IntN(pages-2), 2+random.IntN(pages-2))
+		got, err := everything.at(path, photo{file: data, mark: lines})
+		if err == nil {
+			v := compare(got, says, says)
+			if v.wrong != "" {
+				t.Errorf("rot %d of kind %d: %s", n, kind, v.wrong)
+			}
+			err = nil
+			if v.loud {
+				err = journal.ErrDamaged
+			}
+		}
+		if err != nil {
+			seen[kind]++
+		}
+	}
+	for kind, n := range seen {
+		if n == 0 {
+			t.Errorf("rot of kind %d was never noticed", kind)
+		}
+	}
+	t.Logf("noticed, by kind, of 40 each: %v", seen)
+}
+
+// A page that leads back to itself would be followed until the stack is full, which ends the process.
+func TestPageThatLeadsToItself(t *testing.T) {
+	path, _ := made(t, 60)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for id := 2; id < len(data)/pageSize; id++ {
+		p := bytes.Clone(data)
+		here := p[id*pageSize:]
+		if word(here) != uint64(id) || quarter(here[8:]) != branchPage {
+			continue
+		}
+		binary.NativeEndian.PutUint64(here[pageHead+8:], uint64(id))
+		write(t, path, p)
+		if _, err := Open(path, Options{}); errors.Is(err, journal.ErrDamaged) {
+			found++
+		}
+	}
+	if found == 0 {
+		t.Error("no page led to itself, or nobody saw it")
+	}
+}
