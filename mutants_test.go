@@ -31,6 +31,8 @@ const (
 	policyNow     = "policy/now.go"
 	toolboxFlight = "toolbox/flight.go"
 	toolboxCall   = "toolbox/call.go"
+	boltStore     = "journal/boltjournal/store.go"
+	boltTxn       = "journal/boltjournal/txn.go"
 	httpRules     = "toolbox/httptool/rules.go"
 	httpTool      = "toolbox/httptool/tool.go"
 	httpLookup    = "toolbox/httptool/lookup.go"
@@ -78,6 +80,12 @@ var mutants = []mutant{
 	one("recovery swallows an error", "L1", policyLook, "	case look.Failed != \"\":\n		return again(d, p, now)", "	case look.Failed != \"\":\n		o.Due = time.Time{}\n		return d.write(Answer)"),
 	one("result stored in a second transaction", "S15", toolboxFlight, "			d = policy.OnOutcome(k.Operation, out, taken, p, t.now(k))",
 		"			first := out\n			first.Result = nil\n			d = policy.OnOutcome(k.Operation, first, taken, p, t.now(k))\n			t.journal.Later(t.clock.Now().Wall, op.Key, func(k journal.Known) (journal.Change, error) {\n				k.Operation.Result = out.Result\n				return journal.Change{Operation: k.Operation}, nil\n			})"),
+	{name: "unsynced commit", rule: "S15", edits: []edit{{boltStore, "		Timeout: patience, PageSize: pageSize,", "		Timeout: patience, NoSync: true, PageSize: pageSize,"}},
+		test: "TestSyncedBeforeAcknowledged", in: "./journal/boltjournal"},
+	{name: "unreadable record read as absent", rule: "S16", edits: []edit{{boltTxn, "	if err := openValue([]byte(k), b, t.now(), &op); err != nil {\n		return nil, err\n	}", "	if err := openValue([]byte(k), b, t.now(), &op); err != nil {\n		return nil, nil\n	}"}},
+		test: "TestCase145DamagedRecord", in: "./journal/boltjournal"},
+	{name: "a file of another run of the machine is trusted", rule: "S16", edits: []edit{{boltStore, "	if info == nil || !t.untouched(info) {", "	if info == nil {"}},
+		test: "TestImages", in: "./journal/boltjournal"},
 	one("wall clock alone frees a lease", "S17", policyNow, "	return !known || up >= a.Length() // started again", "	_ = up\n	return !known || !n.Wall.Before(a.Lease) // started again"),
 	one("model-supplied key accepted", "S13", toolboxCall, "	if err := forbidden(tool.Shape, args); err != nil {\n		return prepared{}, refusal{err}\n	}",
 		"	for name := range args {\n		if tool.Shape.Field(name) == nil && ours.MatchString(name) {\n			delete(args, name)\n		}\n	}"),

@@ -177,7 +177,7 @@ func TestCase145DamagedRecord(t *testing.T) {
 	})
 	s := openAt(t, path, Options{})
 	none := func(journal.Known) (journal.Change, error) {
-		t.Error("decide was asked about a damaged record")
+		t.Error("S16: decide was asked about a damaged record")
 		return journal.Change{}, nil
 	}
 	_, err := s.Get(background, ops[2].Key)
@@ -195,7 +195,7 @@ func TestCase145DamagedRecord(t *testing.T) {
 func wantDamage(t *testing.T, what string, err error) {
 	t.Helper()
 	if !errors.Is(err, journal.ErrDamaged) {
-		t.Errorf("%s: %v, want %v", what, err, journal.ErrDamaged)
+		t.Errorf("S16: %s: %v, want %v", what, err, journal.ErrDamaged)
 	}
 }
 

@@ -520,7 +520,7 @@ func imagesOf(t *testing.T, seed uint64, c *tally) {
 		images(m.random, before, after, func(g image) {
 			if wrong := m.look(copied, g, before, after, c); wrong != "" {
 				c.add(&c.silent)
-				t.Errorf("seed %d, commit %d, %s: %s", seed, n, g.name, wrong)
+				t.Errorf("S16: seed %d, commit %d, %s: %s", seed, n, g.name, wrong)
 			}
 		})
 		before = after

@@ -20,8 +20,14 @@ import (
 // childEnv names the journal that this test binary works on when it is started again as a child.
 const childEnv = "NOTWICE_TEST_JOURNAL"
 
+// movesEnv makes a child that makes a few moves, one after the other, and says what it was told.
+const movesEnv = childEnv + "_MOVES"
+
 func TestMain(m *testing.M) {
 	if path := os.Getenv(childEnv); path != "" {
+		if os.Getenv(movesEnv) != "" {
+			os.Exit(moves(path))
+		}
 		os.Exit(child(path, os.Getenv(childEnv+"_NAME")))
 	}
 	os.Exit(m.Run())
