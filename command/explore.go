@@ -32,7 +32,12 @@ func explore(c *cli.Context, files []*scenarios.File, code *int) error {
 	if failed := printExplorations(c, all); failed {
 		*code = exitFailed
 	}
-	return nil
+	return junitOfExplorations(all).write(c)
+}
+
+// replayOf is the command that plays one history again.
+func replayOf(x scenarios.Exploration, h scenarios.History) string {
+	return fmt.Sprintf("notwice test %s --explore --at %s", x.File, h.At)
 }
 
 func printExplorations(c *cli.Context, all []scenarios.Exploration) (failed bool) {
@@ -61,7 +66,7 @@ func printExplorations(c *cli.Context, all []scenarios.Exploration) (failed bool
 	table(c.App.Writer, rows)
 	for _, x := range all {
 		for _, v := range x.Violations {
-			fmt.Fprintf(c.App.Writer, "FAIL  %s: %s\n      %s\n      replay: notwice test %s --explore --at %s\n", x.File, v.Name, strings.Join(v.Broken, "\n      "), x.File, v.At)
+			fmt.Fprintf(c.App.Writer, "FAIL  %s: %s\n      %s\n      replay: %s\n", x.File, v.Name, strings.Join(v.Broken, "\n      "), replayOf(x, v))
 		}
 		for _, v := range x.Limits {
 			fmt.Fprintf(c.App.Writer, "limit %s: %s: %s\n", x.File, v.Name, strings.Join(v.Broken, "; "))

@@ -25,6 +25,7 @@ func simCommand(code *int) *cli.Command {
 			&cli.Float64Flag{Name: "minutes", Usage: "stop after `N` minutes"},
 			&cli.Int64Flag{Name: "at", Value: -1, Usage: "play only history `N`, and tell what happens in it"},
 			&cli.IntFlag{Name: "limits", Value: 300, Usage: "histories for each limit of what can be promised, run apart and counted; 0: none"},
+			junitFlag(),
 			jsonFlag(),
 		},
 		Action: func(c *cli.Context) error {
@@ -73,6 +74,9 @@ func simulate(c *cli.Context, code *int) error {
 	}
 	if !r.OK() {
 		*code = exitFailed
+	}
+	if err := junitOfSimulation(r).write(c); err != nil {
+		return err
 	}
 	if c.Bool("json") {
 		printJSON(c.App.Writer, r)

@@ -22,12 +22,13 @@ func testCommand(code *int) *cli.Command {
 		ArgsUsage: "[FILE …]",
 		Description: "Without a FILE the shipped stories run. Time is virtual, the provider is a fake one on loopback.\n" +
 			"  notwice test my-story.yaml\n  notwice test --list\n  notwice test --print 00-seven-steps > my-story.yaml\n" +
-			"  notwice test my-story.yaml --explore            # one table: points, histories, effects, duplicates, lost, waiting",
+			"  notwice test my-story.yaml --junit report.xml\n  notwice test my-story.yaml --explore            # one table: points, histories, effects, duplicates, lost, waiting",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "list", Usage: "list the shipped stories"},
 			&cli.BoolFlag{Name: "explore", Usage: "play each story again with a crash before and after every call of journal, wire, clock and model, with every single fault on every request, and with a model that repeats itself"},
 			&cli.StringFlag{Name: "at", Usage: "with --explore: only the `HISTORY` that a report names, such as crash:17"},
 			&cli.StringFlag{Name: "print", Usage: "print the shipped story `NAME`, to start from"},
+			junitFlag(),
 			jsonFlag(),
 		},
 		Action: func(c *cli.Context) error {
@@ -54,6 +55,9 @@ func testCommand(code *int) *cli.Command {
 			}
 			reports, err := runAll(c.Context, files)
 			if err != nil {
+				return err
+			}
+			if err := junitOfStories(reports).write(c); err != nil {
 				return err
 			}
 			return printReports(c, reports, code)

@@ -7,7 +7,9 @@
 // share the next one.
 //
 // Beside NAME.db: NAME.db.turnstile and NAME.db.lock. The lock file also holds the last acknowledged running number: a
-// NAME.db with a lower one is an older copy, and is not written.
+// NAME.db with a lower one is an older copy, and is not written. And it says how the last turn left NAME.db, and in which run of
+// the machine: a file that is not so is read whole before it is used, and held against the sum of all entries that each commit
+// keeps. A damaged file is read as far as it can be, and not written.
 //
 // It refuses network file systems' guesses: one journal belongs to one machine. It imports journal and canonical and is the
 // one door to go.etcd.io/bbolt and github.com/gofrs/flock.
