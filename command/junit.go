@@ -88,7 +88,7 @@ func junitOfSimulation(r scenarios.SimReport) *junitSuite {
 	var failures []junitFailure
 	for _, v := range r.Violations {
 		failures = append(failures, junitFailure{fmt.Sprintf("history %d", v.History),
-			fmt.Sprintf("%s\nreplay: notwice sim --seed %d --at %d\n%s", strings.Join(v.Broken, "\n"), r.Seed, v.History, v.Shrunk)})
+			fmt.Sprintf("%s\nreplay: %s\n%s", strings.Join(v.Broken, "\n"), replayHistory(r.Seed, v.History), v.Shrunk)})
 	}
 	if len(r.Never) > 0 {
 		failures = append(failures, junitFailure{"never happened", strings.Join(r.Never, ", ")})

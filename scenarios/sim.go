@@ -226,28 +226,33 @@ func SimulateLimits(seed uint64, histories int) ([]SimLimit, error) {
 }
 
 // Tell plays one history once more and tells all that happens in it.
-func Tell(seed, history uint64, limit string) (story string, broken []string, err error) {
+func Tell(seed, history uint64, limit string) (Telling, error) {
 	kinds, err := simKinds()
 	if err != nil {
-		return "", nil, err
+		return Telling{}, err
 	}
-	w, err := playSim(draw(seed, history, kinds, limit), true)
-	if err != nil {
-		return "", nil, err
-	}
-	return w.plan.String() + strings.Join(w.story, "\n") + "\n", w.broken, nil
+	return tellPlan(draw(seed, history, kinds, limit))
 }
 
-// Shrink takes out of a history's plan whatever is not needed to break the same rule, and tells the rest.
-func Shrink(seed, history uint64) (string, error) {
+func tellPlan(p *simPlan) (Telling, error) {
+	w, err := playSim(p, true)
+	if err != nil {
+		return Telling{}, err
+	}
+	return Telling{Plan: w.plan.String(), Told: w.story, Broken: w.broken}, nil
+}
+
+// Shrink takes out of a history's plan whatever is not needed to break the same rule, and tells the rest. A history that breaks none
+// has nothing to tell.
+func Shrink(seed, history uint64) (Telling, error) {
 	kinds, err := simKinds()
 	if err != nil {
-		return "", err
+		return Telling{}, err
 	}
 	p := draw(seed, history, kinds, "")
 	w, err := playSim(p, false)
 	if err != nil || len(w.broken) == 0 {
-		return "", err
+		return Telling{}, err
 	}
 	rule, _, _ := strings.Cut(w.broken[0], ":")
 	for changed := true; changed; {
@@ -260,11 +265,7 @@ func Shrink(seed, history uint64) (string, error) {
 			}
 		}
 	}
-	w, err = playSim(p, true)
-	if err != nil {
-		return "", err
-	}
-	return p.String() + strings.Join(w.story, "\n") + "\n" + strings.Join(w.broken, "\n") + "\n", nil
+	return tellPlan(p)
 }
 
 // must is what has to happen sometimes, or the simulation does not look where it should.

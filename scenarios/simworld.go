@@ -46,7 +46,7 @@ type simWorld struct {
 	seen    map[string]int      // how often each thing that must sometimes happen did
 	broken  []string
 	facts   simFacts
-	story   []string // what happened, for people
+	story   []Told // what happened, for people
 	telling bool
 }
 
@@ -94,7 +94,7 @@ func (w *simWorld) saw(what string) { w.seen[what]++ }
 
 func (w *simWorld) tell(lane, format string, args ...any) {
 	if w.telling {
-		w.story = append(w.story, fmt.Sprintf("%10s  %-8s %s", w.now.Round(time.Millisecond), lane, fmt.Sprintf(format, args...)))
+		w.story = append(w.story, Told{w.now.Round(time.Millisecond), lane, fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -289,7 +289,8 @@ func (w *simWorld) exchange(c *simContext, req *http.Request, first func() error
 		w.handle(asked, nil)
 	}
 	w.note(uint64(answer.Status), uint64(answer.Fate))
-	w.tell("wire", "%s %s %s → %s %d", req.Method, req.URL.RequestURI(), req.Header.Get("Idempotency-Key"), answer.Fate, answer.Status)
+	w.tell("wire", "%s %s %s", req.Method, req.URL.RequestURI(), req.Header.Get("Idempotency-Key"))
+	w.tell("provider", "%s %d", answer.Fate, answer.Status)
 	return w.deliver(c, req, asked, answer)
 }
 
