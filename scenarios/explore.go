@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -140,33 +141,23 @@ func (f *File) playTwisted(t twist) (e end, err error) {
 	if err != nil {
 		return e, fmt.Errorf("%s: %w", f.Name, err)
 	}
-	w.watch(func(Point) bool {
-		e.points++
-		return e.points == t.strike
-	})
+	w.watch(t.strike)
 	if t.fault != nil {
 		if err := w.out.arm(*t.fault); err != nil {
 			return e, errors.Join(err, w.close())
 		}
 	}
 	r := wildRunner{runner: runner{world: w, report: &Report{}, keys: map[string]journal.Key{}}, end: &e}
-	for _, step := range f.Steps {
-		r.step(step)
+	for i, step := range f.Steps {
+		r.step(i, step)
 	}
 	r.settle()
 	r.count()
 	if err := w.close(); err != nil {
 		e.broken = append(e.broken, "the end: "+err.Error())
 	}
+	e.points = w.points
 	return e, nil
-}
-
-// watch lets every life of the product, this one and those to come, ask at every point.
-func (w *world) watch(strike Striker) {
-	w.observe = strike
-	w.life.mu.Lock()
-	w.life.observe = strike
-	w.life.mu.Unlock()
 }
 
 // wildRunner plays the steps of a story of which nothing is expected but what holds always.
@@ -186,9 +177,9 @@ func (r *wildRunner) breaks(format string, args ...any) {
 }
 
 // step plays a step; one in which the process died is played once more in the next life, as a host does.
-func (r *wildRunner) step(s Step) {
-	if r.once(s) && s.works() {
-		r.once(s)
+func (r *wildRunner) step(at int, s Step) {
+	if r.once(at, s) && s.works() {
+		r.once(at, s)
 	}
 	for _, broken := range r.check() {
 		r.breaks("%s", broken)
@@ -196,18 +187,18 @@ func (r *wildRunner) step(s Step) {
 }
 
 // once plays a step and reports whether the process died in it.
-func (r *wildRunner) once(s Step) (died bool) {
-	struck := r.arm(s)
+func (r *wildRunner) once(at int, s Step) (died bool) {
+	struck := r.arm()
 	var err error
 	if s.works() {
-		err = r.work(s.together())
+		err = r.work(at, s.together())
 	} else {
 		err = r.befall(s)
 	}
 	if struck != nil {
 		r.crash = nil
 	}
-	if err == nil && r.life.ctx.Err() != nil {
+	if err == nil && r.product.died() {
 		died, err = true, r.restart()
 	}
 	if err != nil {
@@ -217,8 +208,8 @@ func (r *wildRunner) once(s Step) (died bool) {
 }
 
 // work runs workers. That one of them ended with an error is the world's doing; that it panicked, or broke a rule, is ours.
-func (r *wildRunner) work(steps []Step) error {
-	answers, err := r.together(steps)
+func (r *wildRunner) work(at int, steps []Step) error {
+	answers, err := r.together(at, steps)
 	for _, a := range answers {
 		if a.result.Key != "" && a.name != "" {
 			r.keys[a.name] = journal.Key(a.result.Key)
@@ -230,13 +221,18 @@ func (r *wildRunner) work(steps []Step) error {
 	return err
 }
 
+// dueWork is what a host does at the end of every history; no story tells of it.
+var dueWork = Step{Reconcile: "due"}
+
+const outsideStory = -1
+
 // settle lets faults stop and time run, until every operation is final, rests unsent or waits for a person (L1).
 func (r *wildRunner) settle() {
 	if err := r.out.clear(); err != nil {
 		r.breaks("the faults do not stop: %v", err)
 	}
 	for range 300 {
-		r.once(Step{Reconcile: "due"})
+		r.once(outsideStory, dueWork)
 		ops, err := r.operations()
 		if err != nil {
 			r.breaks("S16: %v", err)
@@ -262,7 +258,7 @@ func atRest(op journal.Operation) bool {
 
 // pause is the time until the next thing is due, a second at least and a day at most.
 func (r *wildRunner) pause() time.Duration {
-	due, ok, err := r.store.NextDue(r.life.ctx)
+	due, ok, err := r.store.NextDue(context.Background())
 	if err != nil || !ok {
 		return time.Minute
 	}

@@ -9,7 +9,7 @@ import (
 // combine makes one sight of what the workers came back with, beside the sight of each.
 func (r *runner) combine(answers []answer, steps []Step) (all told, each []told, err error) {
 	for i, a := range answers {
-		if !a.ended && r.life.ctx.Err() != nil && a.err == nil {
+		if !a.ended && r.product.died() && a.err == nil {
 			each = append(each, told{crashed: true})
 			continue
 		}

@@ -1,18 +1,14 @@
 package scenarios
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"notwice/canonical/strictyaml"
 	"notwice/journal"
-	"notwice/policy"
 	"notwice/toolbox"
 )
 
@@ -72,8 +68,7 @@ type runner struct {
 	*world
 	report *Report
 	keys   map[string]journal.Key // operation of the latest answer of each named call
-	turns  map[string]int
-	crash  *Crash // strikes in the next step
+	crash  *Crash                 // strikes in the next step
 }
 
 // answer is what one worker of a step came back with.
@@ -89,7 +84,7 @@ type answer struct {
 }
 
 func (r *runner) step(n int, s Step) error {
-	struck := r.arm(s)
+	struck := r.arm()
 	var got told
 	var inner []told
 	var err error
@@ -103,7 +98,7 @@ func (r *runner) step(n int, s Step) error {
 	default:
 		steps := s.together()
 		var answers []answer
-		if answers, err = r.together(steps); err == nil {
+		if answers, err = r.together(n-1, steps); err == nil {
 			got, inner, err = r.combine(answers, steps)
 		}
 	}
@@ -111,7 +106,7 @@ func (r *runner) step(n int, s Step) error {
 		return err
 	}
 	if struck != nil {
-		if !*struck {
+		if !struck() {
 			return fmt.Errorf("the crash %s never struck", r.crash.Point)
 		}
 		r.crash = nil
@@ -123,24 +118,12 @@ func (r *runner) step(n int, s Step) error {
 	return r.judge(n, s, got, inner)
 }
 
-// arm lets a crash that was announced strike in this step. It returns nil when none was.
-func (r *runner) arm(s Step) *bool {
+// arm lets a crash that was announced strike from this step on. What it returns tells whether it struck; nil: none was announced.
+func (r *runner) arm() (struck func() bool) {
 	if r.crash == nil {
 		return nil
 	}
-	struck, left := false, r.crash.Nth
-	point := r.crash.Point
-	r.life.mu.Lock()
-	r.life.strike = func(p Point) bool {
-		if p != point {
-			return false
-		}
-		left--
-		struck = left == 0
-		return struck
-	}
-	r.life.mu.Unlock()
-	return &struck
+	return r.product.arm(*r.crash)
 }
 
 // befall is a step in which the product does nothing: something happens to it.
@@ -168,30 +151,14 @@ func (r *runner) unstruck() error {
 	return err
 }
 
-// together runs steps as workers of the present life and moves time until all are over.
-func (r *runner) together(steps []Step) ([]answer, error) {
-	answers := make([]answer, len(steps))
-	var left atomic.Int32
-	left.Store(int32(len(steps)))
-	done := make(chan struct{})
-	over := func() {
-		if left.Add(-1) == 0 {
-			close(done)
+// together runs steps as workers of the present life and moves time until all are over. at says where in the story they stand.
+func (r *runner) together(at int, steps []Step) ([]answer, error) {
+	for _, s := range steps {
+		if s.Model != nil && s.Model.Script != nil {
+			r.fake.SetScript(s.Model.Script)
 		}
 	}
-	for i, s := range steps {
-		a := &answers[i]
-		a.name = s.Call
-		r.clock.worker(func() {
-			defer func() {
-				if p := recover(); p != nil {
-					a.err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-				}
-			}()
-			r.one(s, a)
-			a.ended = true
-		}, over)
-	}
+	answers, done := r.product.work(at, steps, r.keys)
 	err := r.clock.runUntil(done)
 	for _, a := range answers {
 		if a.ended && a.err == nil && a.result.Key != "" {
@@ -199,132 +166,6 @@ func (r *runner) together(steps []Step) ([]answer, error) {
 		}
 	}
 	return answers, err
-}
-
-// one does the work of a step, in a worker.
-func (r *runner) one(s Step, a *answer) {
-	switch {
-	case s.Call != "":
-		r.call(s, a)
-	case s.Model != nil:
-		r.model(s, a)
-	case s.Rule != "":
-		r.rule(s, a)
-	case s.Reconcile == "due":
-		_, a.err = r.tools.Due(context.Background(), 1000)
-	default:
-		key, err := r.keyOf(s, s.Reconcile)
-		if err != nil {
-			a.err = err
-			return
-		}
-		var op journal.Operation
-		if op, a.err = r.tools.Step(context.Background(), key, true); a.err == nil {
-			a.name, a.result = s.Reconcile, r.tools.Report(op)
-		}
-	}
-}
-
-// keyOf is the operation of a named call: of its latest answer, or, when it crashed before it had one, the newest in the
-// journal that bears its values.
-func (r *runner) keyOf(s Step, name string) (journal.Key, error) {
-	if key := r.keys[name]; key != "" {
-		return key, nil
-	}
-	ops, err := r.operations()
-	if err != nil {
-		return "", err
-	}
-	call := r.file.Calls[name]
-	for _, op := range ops {
-		if op.Tool == call.Tool && bears(op, call) {
-			return op.Key, nil
-		}
-	}
-	return "", s.Node.Errorf("the call %q has no operation yet", name)
-}
-
-func bears(op journal.Operation, call CallFacts) bool {
-	for _, f := range op.Fields {
-		if f.Value == "" {
-			continue
-		}
-		if given := call.Args.Get(f.Name); given == nil || fmt.Sprint(given.Value) != f.Value {
-			return false
-		}
-	}
-	return true
-}
-
-func (r *runner) call(s Step, a *answer) {
-	text, err := r.file.arguments(s)
-	if err != nil {
-		a.err = err
-		return
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	if s.GivesUp != nil {
-		ctx, cancel = r.clock.deadline(ctx, r.life.ctx, r.clock.Now().Add(seconds(*s.GivesUp)))
-		defer cancel()
-	}
-	a.result, a.err = r.tools.Call(ctx, toolbox.Call{
-		Tool: r.file.Calls[s.Call].Tool, Arguments: text, Task: s.Task, Turn: s.Turn, Account: s.Account, Wait: seconds(s.Wait),
-	})
-	switch {
-	case a.err == nil:
-		a.result.Delivered()
-	case ctx.Err() != nil:
-		a.err = nil // it gave up, as the story says
-	}
-}
-
-// rule is a person's decision about the operation of a named call. With `change` it is about exactly those arguments, as a
-// person who was shown others would decide.
-func (r *runner) rule(s Step, a *answer) {
-	key, err := r.keyOf(s, s.Rule)
-	if err != nil {
-		a.err = err
-		return
-	}
-	ruling := toolbox.Ruling{Decision: s.Decision, By: "person", Why: s.Why, ExternalID: s.ExternalID, For: seconds(s.For), Wait: seconds(s.Wait)}
-	if s.Change != nil {
-		text, err := r.file.arguments(s)
-		if err == nil {
-			ruling.RequestHash, err = r.tools.RequestHash(toolbox.Call{Tool: r.file.Calls[s.Rule].Tool, Arguments: text})
-		}
-		if err != nil {
-			a.err = err
-			return
-		}
-	}
-	a.name = s.Rule
-	a.result, a.err = r.tools.Rule(context.Background(), key, ruling)
-	var refused *policy.Refused
-	if errors.As(a.err, &refused) {
-		a.err, a.name = nil, ""
-		a.result = toolbox.Result{Word: toolbox.InvalidCall, Message: "INVALID CALL: " + refused.Why}
-	}
-}
-
-func (r *runner) model(s Step, a *answer) {
-	a.model = true
-	message := s.Model.User
-	if s.Model.Script != nil {
-		r.fake.SetScript(s.Model.Script)
-	}
-	task := s.Task
-	if task == "" {
-		task = toolbox.DefaultTask
-	}
-	if s.Resume {
-		message = ""
-	}
-	out, err := r.agent(seconds(s.Wait), s.Account).Turn(context.Background(), task, message)
-	a.words, a.says, a.exit, a.err = out.Words, out.Text, out.Exit, err
-	if len(out.Receipts) > 0 {
-		a.result = out.Receipts[len(out.Receipts)-1]
-	}
 }
 
 // finish says what never happened.

@@ -7,14 +7,10 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"path/filepath"
-	"time"
 
-	"notwice/agent"
 	"notwice/fakeprovider"
 	"notwice/journal"
 	"notwice/journal/boltjournal"
-	"notwice/scenarios/demo"
-	"notwice/toolbox"
 	"notwice/toolbox/httptool"
 )
 
@@ -27,16 +23,17 @@ type world struct {
 	path  string // of the journal
 	wire  http.RoundTripper
 
-	life   *life
-	store  *boltjournal.Store
-	tools  *toolbox.Toolbox
-	random *rand.ChaCha8
-	before *facts // as they were after the step before
+	product living
+	store   *boltjournal.Store // what the checkers read
+	random  *rand.ChaCha8
+	before  *facts // as they were after the step before
 
 	promises map[string]promise // of the tools, by name
 	answers  []answerSeen       // of the present step
 
-	observe Striker // of every life; nil: nobody watches
+	watched bool // the points of every life are counted
+	points  int  // so far
+	strike  int  // the point at which the product dies; 0: none
 }
 
 // newWorld starts the provider and the product's first life in an empty folder.
@@ -46,7 +43,11 @@ func newWorld(f *File, dir string) (*world, error) {
 		return nil, fmt.Errorf("provider: %w", err)
 	}
 	w.wire = w.clock.Transport(httptool.NewTransport())
-	if err := w.begin(nil); err != nil {
+	err := w.promise()
+	if err == nil {
+		err = w.begin()
+	}
+	if err != nil {
 		w.fake.Close()
 		return nil, err
 	}
@@ -73,86 +74,66 @@ func (w *world) provide() (err error) {
 	return err
 }
 
+// promise notes what the tools declare.
+func (w *world) promise() error {
+	tools, err := w.file.demonstration(w.out.URL(), w.wire)
+	for _, tool := range tools {
+		d := tool.Declare()
+		w.promises[d.Name] = promiseOf(d.Facts)
+	}
+	return err
+}
+
 // begin starts a life of the product over the journal as it is.
-func (w *world) begin(strike Striker) error {
-	store, err := boltjournal.Open(w.path, boltjournal.Options{})
+func (w *world) begin() error {
+	l := newLife(nil)
+	if w.watched {
+		l.observe = w.passed
+	}
+	p, err := live(w.setting(), l)
 	if err != nil {
 		return err
 	}
-	w.store, w.life = store, newLife(strike)
-	w.life.observe = w.observe
-	w.tools, err = toolbox.New(context.Background(), toolbox.Options{
-		Journal: lifeJournal{store, w.life}, Wire: lifeWire{toolbox.DirectWire(), w.life}, Clock: w.lifeClock(), Random: w.random,
-	})
-	if err != nil {
-		return err
-	}
-	place := "fake"
-	if w.file.Provider.At != "" {
-		place = "" // its address
-	}
-	for _, name := range demo.Names() {
-		tool, err := demo.Tool(name, w.out.URL(), place, w.wire, Lay(w.file.Tools[name]))
-		if err != nil {
-			return err
-		}
-		if err := w.tools.Add(tool); err != nil {
-			return err
-		}
-		w.promises[name] = promiseOf(tool.Declare().Facts)
-	}
+	w.product, w.store = p, p.store
 	return nil
 }
 
-func (w *world) lifeClock() toolbox.Clock {
-	if virtual, ok := w.clock.(*Clock); ok {
-		return lifeClock{virtual: virtual, life: w.life}
-	}
-	return lifeClock{Clock: toolbox.RealClock(), life: w.life, start: func(f func()) { w.clock.worker(f, nil) }}
+func (w *world) setting() setting {
+	return setting{w.file, w.path, w.out.URL(), w.fake.URL() + "/v1", w.clock, w.wire, w.random}
+}
+
+// watch counts the points of this life and of those to come, and lets the product die at one of them; 0: at none.
+func (w *world) watch(strike int) {
+	w.watched, w.strike = true, strike
+	l := w.product.(*product).life
+	l.mu.Lock()
+	l.observe = w.passed
+	l.mu.Unlock()
+}
+
+func (w *world) passed(Point) bool {
+	w.points++
+	return w.points == w.strike
 }
 
 // restart ends the present life, as a crash does, and begins the next one.
 func (w *world) restart() error {
-	w.life.end()
-	w.clock.settle()
-	if err := w.store.Drop(); err != nil {
+	if err := w.product.end(); err != nil {
 		return err
 	}
-	return w.begin(nil)
+	return w.begin()
 }
 
-func (w *world) close() error {
-	w.life.end()
-	w.clock.settle()
-	return errors.Join(w.store.Drop(), w.fake.Close())
-}
-
-// agent is an agent in the present life.
-func (w *world) agent(wait time.Duration, account string) *agent.Agent {
-	client := &http.Client{Transport: w.clock.Transport(&http.Transport{DisableKeepAlives: true})}
-	return agent.New(agent.Options{
-		Toolbox: w.tools, Model: lifeModel{agent.NewOpenAI(w.fake.URL()+"/v1", "none", "scripted", client), w.life},
-		Transcript: lifeJournal{w.store, w.life}, Clock: w.lifeClock(), Wait: wait, Account: account,
-	})
-}
-
-// lifeModel is the model of one life.
-type lifeModel struct {
-	agent.Model
-	life *life
-}
-
-func (m lifeModel) Ask(ctx context.Context, c agent.Conversation) (r agent.Reply, err error) {
-	m.life.around(ModelAsk, func() { r, err = m.Model.Ask(ctx, c) })
-	return r, err
-}
+func (w *world) close() error { return errors.Join(w.product.end(), w.fake.Close()) }
 
 // operations reads the whole journal by its public reads.
-func (w *world) operations() ([]journal.Operation, error) {
+func (w *world) operations() ([]journal.Operation, error) { return operations(w.store) }
+
+func operations(store *boltjournal.Store) ([]journal.Operation, error) {
 	var all []journal.Operation
 	q := journal.Query{Limit: 1000}
 	for {
-		page, next, err := w.store.List(context.Background(), q)
+		page, next, err := store.List(context.Background(), q)
 		if err != nil {
 			return nil, err
 		}
