@@ -86,7 +86,7 @@ var mutants = []mutant{
 		{boltTxn, "	if err := openValue([]byte(k), b, t.now(), &op); err != nil {\n		return nil, err\n	}", "	if err := openValue([]byte(k), b, t.now(), &op); err != nil {\n		return nil, nil\n	}"},
 		{boltTxn, "	if e, _ := t.tx.Bucket(eventsBucket).Cursor().Seek(prefix); bytes.HasPrefix(e, prefix) {", "	if len(prefix) == 0 {"}, // its history would tell
 	}, test: "TestCase145DamagedRecord", in: "./journal/boltjournal"},
-	{name: "a file of another run of the machine is trusted", rule: "S16", edits: []edit{{boltStore, "	if info == nil || !t.untouched(info) {", "	if info == nil {"}},
+	{name: "a file that is not as it was left is trusted", rule: "S16", edits: []edit{{boltStore, "	if info == nil || !t.untouched(info, s.seen) {", "	if info == nil {"}},
 		test: "TestImages", in: "./journal/boltjournal"},
 	one("wall clock alone frees a lease", "S17", policyNow, "	return !known || up >= a.Length() // started again", "	_ = up\n	return !known || !n.Wall.Before(a.Lease) // started again"),
 	one("model-supplied key accepted", "S13", toolboxCall, "	if err := forbidden(tool.Shape, args); err != nil {\n		return prepared{}, refusal{err}\n	}",

@@ -76,7 +76,7 @@ func FuzzSpelling(f *testing.F) {
 		respell(&b, v)
 		w, err := Parse([]byte(b.String()))
 		if err != nil {
-			t.Skip("longer or deeper than is read")
+			return // longer or deeper than is read
 		}
 		if again, err := Bytes(w); err != nil || string(again) != string(form) {
 			t.Fatalf("%s is %s, and written as %s it is %s (%v)", text, form, b.String(), again, err)

@@ -525,3 +525,45 @@ func TestPageThatLeadsToItself(t *testing.T) {
 		t.Error("no page led to itself, or nobody saw it")
 	}
 }
+
+// A damaged file is not written, not even to bring it up to this version.
+func TestDamagedFileIsNotMigrated(t *testing.T) {
+	path, ops := made(t, 60)
+	spoil(t, path, func(tx *bolt.Tx) error { return tx.Bucket(metaBucket).Put(metaVersion, be(2)) })
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id := 2; id < len(data)/pageSize; id++ {
+		if here := data[id*pageSize:]; word(here) == uint64(id) && quarter(here[8:]) == branchPage {
+			clear(data[id*pageSize : (id+1)*pageSize])
+		}
+	}
+	write(t, path, data)
+	s, err := Open(path, Options{})
+	if err == nil {
+		err = errors.Join(registerIn(s, opOf("later", 1)), settleIn(s, ops[1].Key))
+		s.Close()
+	}
+	wantDamage(t, "a damaged file of an older version", err)
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, data) {
+		t.Errorf("it was written, %v", err)
+	}
+}
+
+// Where the system does not name its runs, only a program that has seen the file whole trusts it as it was left.
+func TestUntouchedWithoutNameOfTheRun(t *testing.T) {
+	path, _ := made(t, 1)
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := mark{boot: noBoot, size: info.Size(), changed: info.ModTime().UnixNano()}
+	nameless, named := &turn{boot: noBoot, noted: left}, &turn{boot: "00000000000000aa", noted: left}
+	if nameless.untouched(info, false) || !nameless.untouched(info, true) || named.untouched(info, true) {
+		t.Error("a file is trusted that nobody vouches for, or one that was seen is not")
+	}
+	if named.noted.boot = named.boot; !named.untouched(info, false) {
+		t.Error("a file is as it was left in this run, and is read whole again")
+	}
+}

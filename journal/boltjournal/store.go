@@ -40,7 +40,8 @@ type Store struct {
 	inTurn  bool // it holds the file, or waits for it
 	ending  int  // callers of EndTurn that wait
 	closed  bool
-	group   int // size of the last group
+	group   int  // size of the last group
+	seen    bool // the file was found whole; the leader's alone
 	wake    chan struct{}
 	calm    *sync.Cond // signalled when a turn ends and when the leader leaves
 	stats   journal.Stats
@@ -137,7 +138,7 @@ func (s *Store) openFile(t *turn) (db *bolt.DB, c condition, err error) {
 	if err := checkHeads(s.path); err != nil {
 		return nil, c, err
 	}
-	if info == nil || !t.untouched(info) {
+	if info == nil || !t.untouched(info, s.seen) {
 		if c.damaged, err = inspect(s.path); err != nil {
 			return nil, c, err
 		}
@@ -149,16 +150,21 @@ func (s *Store) openFile(t *turn) (db *bolt.DB, c condition, err error) {
 		db.Close()
 		return nil, c, fmt.Errorf("journal: %w", err)
 	}
-	running, err := check(db)
+	version, running, err := check(db)
+	c.old = running < mark
+	if err == nil && c == (condition{}) {
+		if version < schemaVersion {
+			err = update(db, func(tx *bolt.Tx) error { return migrate(tx, version) })
+		}
+		if err == nil {
+			s.seen, err = true, t.leave(running)
+		}
+	}
 	if err != nil {
 		db.Close()
 		return nil, c, err
 	}
-	c.old = running < mark
-	if c.damaged != nil || c.old {
-		return db, c, nil
-	}
-	return db, c, t.leave(running)
+	return db, c, nil
 }
 
 // private refuses a folder in which any user may put another file into the journal's place.
@@ -248,9 +254,8 @@ func create(path string) error {
 }
 
 // check reads what every turn must know: the file is as long as it says, its version, its running number.
-func check(db *bolt.DB) (running uint64, err error) {
+func check(db *bolt.DB) (version int, running uint64, err error) {
 	defer recovered(&err)
-	version := 0
 	err = db.View(func(tx *bolt.Tx) error {
 		if info, err := os.Stat(db.Path()); err != nil || info.Size() < tx.Size() {
 			return fmt.Errorf("%w: %s is cut short", journal.ErrDamaged, db.Path())
@@ -258,16 +263,10 @@ func check(db *bolt.DB) (running uint64, err error) {
 		version, running, err = readMeta(tx)
 		return err
 	})
-	if err != nil {
-		return 0, err
+	if err == nil && version > schemaVersion {
+		err = fmt.Errorf("%w: %s has version %d, this Notwice reads up to %d", journal.ErrVersion, db.Path(), version, schemaVersion)
 	}
-	switch {
-	case version > schemaVersion:
-		return 0, fmt.Errorf("%w: %s has version %d, this Notwice reads up to %d", journal.ErrVersion, db.Path(), version, schemaVersion)
-	case version < schemaVersion:
-		return running, update(db, func(tx *bolt.Tx) error { return migrate(tx, version) })
-	}
-	return running, nil
+	return version, running, err
 }
 
 // EndTurn lets the file go at once, if this process has it and nothing is being written: before the process is stopped.

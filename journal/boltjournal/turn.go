@@ -20,7 +20,8 @@ type turn struct {
 	path  string
 	lock  *flock.Flock
 	lines *os.File
-	noted mark // as it was at the turn's begin, then as this turn noted it
+	noted mark   // as it was at the turn's begin, then as this turn noted it
+	boot  string // this run of the machine
 	file  os.FileInfo
 }
 
@@ -41,7 +42,7 @@ func beginTurn(path string, patience time.Duration) (*turn, error) {
 		lock.Close()
 		return nil, fmt.Errorf("journal lock: %w", err)
 	}
-	t := &turn{path: path, lock: lock, lines: lines}
+	t := &turn{path: path, lock: lock, lines: lines, boot: boot()}
 	if t.noted, err = readMark(path + ".lock"); err == nil {
 		err = t.setMark(t.noted) // the process that others will name when they wait too long
 	}
@@ -128,20 +129,23 @@ func boot() string {
 	return fmt.Sprintf("%x", hashKey(string(name))[:8])
 }
 
-// leave notes that the file is whole as it stands, with that running number. Older ones are never noted again.
+// leave notes that the file is whole as it stands, with that running number. Older ones are never noted again, and a file that
+// somebody put in its place is not ours to vouch for.
 func (t *turn) leave(running uint64) error {
 	m := t.noted
 	m.running = max(m.running, running)
-	if info, err := os.Stat(t.path); err == nil {
-		m.boot, m.size, m.changed = boot(), info.Size(), info.ModTime().UnixNano()
+	if info, err := os.Stat(t.path); err == nil && os.SameFile(info, t.file) {
+		m.boot, m.size, m.changed = t.boot, info.Size(), info.ModTime().UnixNano()
 	}
 	return t.setMark(m)
 }
 
-// untouched reports whether a file is as the last turn left it, in this run of the machine.
-func (t *turn) untouched(file os.FileInfo) bool {
+// untouched reports whether a file is as the last turn left it, in this run of the machine. Where the system does not name its
+// runs, a program that has seen the file whole knows that it is still the same run.
+func (t *turn) untouched(file os.FileInfo, seen bool) bool {
 	m := t.noted
-	return m.boot != noBoot && m.boot == boot() && m.size == file.Size() && m.changed == file.ModTime().UnixNano()
+	same := m.boot == t.boot && (t.boot != noBoot || seen)
+	return same && m.size == file.Size() && m.changed == file.ModTime().UnixNano()
 }
 
 // setMark writes a mark. It needs no sync: one that is too old is harmless.
