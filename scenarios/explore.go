@@ -148,8 +148,8 @@ func (f *File) playTwisted(t twist) (e end, err error) {
 		}
 	}
 	r := wildRunner{runner: runner{world: w, report: &Report{}, keys: map[string]journal.Key{}}, end: &e}
-	for i, step := range f.Steps {
-		r.step(i, step)
+	for _, step := range f.Steps {
+		r.step(step)
 	}
 	r.settle()
 	r.count()
@@ -177,9 +177,9 @@ func (r *wildRunner) breaks(format string, args ...any) {
 }
 
 // step plays a step; one in which the process died is played once more in the next life, as a host does.
-func (r *wildRunner) step(at int, s Step) {
-	if r.once(at, s) && s.works() {
-		r.once(at, s)
+func (r *wildRunner) step(s Step) {
+	if r.once(s) && s.works() {
+		r.once(s)
 	}
 	for _, broken := range r.check() {
 		r.breaks("%s", broken)
@@ -187,11 +187,11 @@ func (r *wildRunner) step(at int, s Step) {
 }
 
 // once plays a step and reports whether the process died in it.
-func (r *wildRunner) once(at int, s Step) (died bool) {
+func (r *wildRunner) once(s Step) (died bool) {
 	struck := r.arm()
 	var err error
 	if s.works() {
-		err = r.work(at, s.together())
+		err = r.work(s.together())
 	} else {
 		err = r.befall(s)
 	}
@@ -208,14 +208,12 @@ func (r *wildRunner) once(at int, s Step) (died bool) {
 }
 
 // work runs workers. That one of them ended with an error is the world's doing; that it panicked, or broke a rule, is ours.
-func (r *wildRunner) work(at int, steps []Step) error {
-	answers, err := r.together(at, steps)
+func (r *wildRunner) work(steps []Step) error {
+	answers, err := r.together(steps)
 	for _, a := range answers {
-		if a.result.Key != "" && a.name != "" {
-			r.keys[a.name] = journal.Key(a.result.Key)
-		}
-		if a.err != nil && (strings.HasPrefix(a.err.Error(), "panic:") || errors.Is(a.err, journal.ErrInvariant)) {
-			r.breaks("%v", a.err)
+		r.remember(a)
+		if a.Ours {
+			r.breaks("%s", a.Err)
 		}
 	}
 	return err
@@ -224,15 +222,13 @@ func (r *wildRunner) work(at int, steps []Step) error {
 // dueWork is what a host does at the end of every history; no story tells of it.
 var dueWork = Step{Reconcile: "due"}
 
-const outsideStory = -1
-
 // settle lets faults stop and time run, until every operation is final, rests unsent or waits for a person (L1).
 func (r *wildRunner) settle() {
 	if err := r.out.clear(); err != nil {
 		r.breaks("the faults do not stop: %v", err)
 	}
 	for range 300 {
-		r.once(outsideStory, dueWork)
+		r.once(dueWork)
 		ops, err := r.operations()
 		if err != nil {
 			r.breaks("S16: %v", err)

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"errors"
 	"fmt"
 
 	"notwice/journal"
@@ -9,19 +10,17 @@ import (
 // combine makes one sight of what the workers came back with, beside the sight of each.
 func (r *runner) combine(answers []answer, steps []Step) (all told, each []told, err error) {
 	for i, a := range answers {
-		if !a.ended && r.product.died() && a.err == nil {
+		if !a.Ended && r.product.died() && a.Err == "" {
 			each = append(each, told{crashed: true})
 			continue
 		}
-		if a.err != nil && len(steps) > 1 {
-			a.err = fmt.Errorf("%s: %w", innerTitle(steps, i), a.err)
+		if a.Err != "" && len(steps) > 1 {
+			a.Err = innerTitle(steps, i) + ": " + a.Err
 		}
-		if a.err != nil {
-			return all, nil, a.err
+		if a.Err != "" {
+			return all, nil, errors.New(a.Err)
 		}
-		if a.result.Key != "" && a.name != "" {
-			r.keys[a.name] = journal.Key(a.result.Key)
-		}
+		r.remember(a)
 		one := a.told()
 		each = append(each, one)
 		all.words, all.says, all.exit = append(all.words, one.words...), one.says, one.exit
@@ -32,6 +31,13 @@ func (r *runner) combine(answers []answer, steps []Step) (all told, each []told,
 	return all, each, nil
 }
 
+// remember keeps which operation a named call last was.
+func (r *runner) remember(a answer) {
+	if a.Result.Key != "" && a.name != "" {
+		r.keys[a.name] = journal.Key(a.Result.Key)
+	}
+}
+
 // innerTitle is what a report calls one of several steps that ran at once.
 func innerTitle(steps []Step, i int) string {
 	return fmt.Sprintf("%s (%d of %d)", steps[i].title(), i+1, len(steps))
@@ -39,9 +45,9 @@ func innerTitle(steps []Step, i int) string {
 
 // told is what an answer says.
 func (a answer) told() (t told) {
-	res := a.result
+	res := a.Result
 	if a.model {
-		t.words, t.says, t.exit = a.words, a.says, a.exit
+		t.words, t.says, t.exit = a.Words, a.Says, a.Exit
 	} else if res.Word != "" {
 		t.words = []string{string(res.Word)}
 		t.exit = res.Word.Exit()

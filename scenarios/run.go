@@ -9,7 +9,6 @@ import (
 
 	"notwice/canonical/strictyaml"
 	"notwice/journal"
-	"notwice/toolbox"
 )
 
 // Report is the end of one story.
@@ -71,18 +70,6 @@ type runner struct {
 	crash  *Crash                 // strikes in the next step
 }
 
-// answer is what one worker of a step came back with.
-type answer struct {
-	name   string
-	result toolbox.Result
-	words  []string
-	says   string
-	exit   int
-	err    error
-	model  bool
-	ended  bool // the worker came to its end; false: it was struck
-}
-
 func (r *runner) step(n int, s Step) error {
 	struck := r.arm()
 	var got told
@@ -98,7 +85,7 @@ func (r *runner) step(n int, s Step) error {
 	default:
 		steps := s.together()
 		var answers []answer
-		if answers, err = r.together(n-1, steps); err == nil {
+		if answers, err = r.together(steps); err == nil {
 			got, inner, err = r.combine(answers, steps)
 		}
 	}
@@ -151,18 +138,33 @@ func (r *runner) unstruck() error {
 	return err
 }
 
-// together runs steps as workers of the present life and moves time until all are over. at says where in the story they stand.
-func (r *runner) together(at int, steps []Step) ([]answer, error) {
-	for _, s := range steps {
+// together runs steps as workers of the present life and moves time until all are over. A step of which nothing can be asked has an
+// answer that says so.
+func (r *runner) together(steps []Step) ([]answer, error) {
+	answers := make([]answer, len(steps))
+	var errands []errand
+	var places []int
+	for i, s := range steps {
 		if s.Model != nil && s.Model.Script != nil {
 			r.fake.SetScript(s.Model.Script)
 		}
+		e, err := r.errand(s)
+		if err != nil {
+			answers[i] = answer{Err: err.Error(), Ended: true}
+			continue
+		}
+		errands, places = append(errands, e), append(places, i)
 	}
-	answers, done := r.product.work(at, steps, r.keys)
+	got, done := r.product.work(errands)
 	err := r.clock.runUntil(done)
-	for _, a := range answers {
-		if a.ended && a.err == nil && a.result.Key != "" {
-			r.answers = append(r.answers, seenOf(a.result))
+	for n, i := range places {
+		answers[i] = got[n]
+	}
+	for i, s := range steps {
+		a := &answers[i]
+		a.model = s.Model != nil
+		if a.name = s.Call + s.Rule + s.Reconcile; a.Ended && a.Err == "" && a.Result.Key != "" { // a step has one verb
+			r.answers = append(r.answers, seenOf(a.Result))
 		}
 	}
 	return answers, err

@@ -76,7 +76,7 @@ func (w *world) provide() (err error) {
 
 // promise notes what the tools declare.
 func (w *world) promise() error {
-	tools, err := w.file.demonstration(w.out.URL(), w.wire)
+	tools, err := w.tools().demonstration(w.wire)
 	for _, tool := range tools {
 		d := tool.Declare()
 		w.promises[d.Name] = promiseOf(d.Facts)
@@ -99,7 +99,15 @@ func (w *world) begin() error {
 }
 
 func (w *world) setting() setting {
-	return setting{w.file, w.path, w.out.URL(), w.fake.URL() + "/v1", w.clock, w.wire, w.random}
+	return setting{w.tools(), w.path, w.fake.URL() + "/v1", w.clock, w.wire, w.random}
+}
+
+func (w *world) tools() toolset {
+	place := "fake"
+	if w.file.Provider.At != "" {
+		place = ""
+	}
+	return toolset{w.out.URL(), place, w.file.Tools}
 }
 
 // watch counts the points of this life and of those to come, and lets the product die at one of them; 0: at none.
