@@ -290,7 +290,7 @@ func TestTheWorldIsLookedAt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := newWorld(f, t.TempDir())
+	w, err := newWorld(f, t.TempDir(), way{})
 	if err != nil {
 		t.Fatal(err)
 	}

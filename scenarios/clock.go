@@ -12,9 +12,11 @@ import (
 	"notwice/journal"
 )
 
-// Clock is virtual time for everything in one process: the product's workers, the fake provider's holds, and requests on
-// the wire. Time moves only when every worker waits for the clock or for a request that the fake says it holds; then it
-// jumps to the next timer. It implements toolbox.Clock and fakeprovider.Clock.
+// Clock is virtual time: for the product's workers, the fake provider's holds, and requests on the wire. Time moves only when every
+// worker waits for the clock or for a request that the fake says it holds; then it jumps to the next timer. It implements
+// toolbox.Clock and fakeprovider.Clock.
+//
+// Where the product is in another process, its workers and requests are on a Clock there, which this one leads.
 type Clock struct {
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -26,6 +28,24 @@ type Clock struct {
 	timers  map[*timer]bool
 	wires   map[*wireCall]bool
 	held    map[string]*timer // by connection
+	led     led               // a clock elsewhere that this one leads; nil: none
+	leader  leader            // the clock elsewhere that leads this one; nil: it moves by itself
+}
+
+// led is a clock elsewhere, as the one that leads it sees it. It is used with the leader's lock held.
+type led interface {
+	quiet(held map[string]*timer) bool
+	next() time.Time    // of its timers; zero: it has none
+	fire(now time.Time) // its next timer
+	move(now time.Time) // without a timer
+}
+
+// leader is what a clock that is led tells the one that leads it. Both are used with the lock held.
+type leader interface {
+	// still says that running workers wait: for timers, the next of which comes then, or for requests on these connections.
+	still(running int, conns []string, next time.Time)
+	// busy says that something came from outside. What it returns waits until that is understood, and gives the leader's time.
+	busy() (wait func() time.Time)
 }
 
 // timer wakes something at a time; a zero time never comes.
@@ -77,7 +97,7 @@ func (c *Clock) Hold(ctx context.Context, conn string, until time.Time) error {
 		delete(c.held, conn)
 		close(woken)
 	}
-	c.changed.Broadcast()
+	c.stir()
 	c.mu.Unlock()
 	select {
 	case <-woken:
@@ -90,7 +110,7 @@ func (c *Clock) Hold(ctx context.Context, conn string, until time.Time) error {
 	if c.held[conn] == t {
 		delete(c.held, conn)
 	}
-	c.changed.Broadcast()
+	c.stir()
 	return ctx.Err()
 }
 
@@ -116,7 +136,7 @@ func (c *Clock) wait(ctx, life context.Context, until time.Time, done <-chan str
 		c.asleep--
 		close(woken)
 	}
-	c.changed.Broadcast()
+	c.stir()
 	c.mu.Unlock()
 	var err error
 	select {
@@ -134,7 +154,7 @@ func (c *Clock) wait(ctx, life context.Context, until time.Time, done <-chan str
 		delete(c.timers, t)
 		c.asleep--
 	}
-	c.changed.Broadcast()
+	c.stir()
 	return err
 }
 
@@ -156,7 +176,7 @@ func (c *Clock) deadline(ctx, life context.Context, at time.Time) (context.Conte
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.timers, t)
-		c.changed.Broadcast()
+		c.stir()
 	}
 }
 
@@ -172,7 +192,7 @@ func (c *Clock) worker(f func(), ended func()) {
 			}
 			c.mu.Lock()
 			c.workers--
-			c.changed.Broadcast()
+			c.stir()
 			c.mu.Unlock()
 		}()
 		f()
@@ -190,29 +210,65 @@ func closed(done <-chan struct{}) bool {
 
 // quiet reports whether nothing moves by itself: every worker sleeps or has a request that is held.
 func (c *Clock) quiet() bool {
-	holding := 0
-	for w := range c.wires {
-		if w.ctx.Err() == nil && c.held[w.conn] != nil {
-			holding++
-		}
-	}
-	if c.workers-c.asleep-holding > 0 {
+	if c.led != nil && !c.led.quiet(c.held) {
 		return false
 	}
+	return holds(c.workers-c.asleep, c.onConns(), c.held) && !c.waking()
+}
+
+// holds reports whether all who run wait for a request that is held.
+func holds(running int, conns []string, held map[string]*timer) bool {
+	for _, conn := range conns {
+		if held[conn] != nil {
+			running--
+		}
+	}
+	return running <= 0
+}
+
+// onConns are the connections of the requests on the wire.
+func (c *Clock) onConns() (conns []string) {
+	for w := range c.wires {
+		if w.ctx.Err() == nil && w.conn != "" {
+			conns = append(conns, w.conn)
+		}
+	}
+	return conns
+}
+
+// stir says that something changed.
+func (c *Clock) stir() {
+	c.changed.Broadcast()
+	if c.leader == nil {
+		return
+	}
+	running, conns := c.workers-c.asleep, c.onConns()
+	if running > len(conns) || c.waking() {
+		return
+	}
+	next := time.Time{}
+	if t := c.next(time.Time{}); t != nil {
+		next = t.at
+	}
+	c.leader.still(running, conns, next)
+}
+
+// waking reports whether a worker sleeps whose sleep is over.
+func (c *Clock) waking() bool {
 	for t := range c.timers {
 		if !t.sleep {
 			continue
 		}
 		if closed(t.done) {
-			return false
+			return true
 		}
 		for _, ctx := range t.ctxs {
 			if ctx.Err() != nil {
-				return false
+				return true
 			}
 		}
 	}
-	return true
+	return false
 }
 
 var errStuck = errors.New("everything waits, and nothing will ever wake it")
@@ -228,11 +284,9 @@ func (c *Clock) runUntil(done <-chan struct{}) error {
 		if closed(done) {
 			return nil
 		}
-		t := c.next(time.Time{})
-		if t == nil {
+		if !c.step(time.Time{}) {
 			return errStuck
 		}
-		c.fire(t)
 	}
 }
 
@@ -245,13 +299,38 @@ func (c *Clock) advance(d time.Duration) {
 		for !c.quiet() {
 			c.changed.Wait()
 		}
-		t := c.next(end)
-		if t == nil {
+		if !c.step(end) {
 			break
 		}
-		c.fire(t)
 	}
 	c.now = end
+	if c.led != nil {
+		c.led.move(end)
+	}
+}
+
+// step fires the next timer, here or elsewhere. false: there is none up to the limit, which is zero where there is no limit.
+func (c *Clock) step(limit time.Time) bool {
+	t := c.next(limit)
+	if c.led != nil {
+		there := c.led.next()
+		if !there.IsZero() && (limit.IsZero() || !there.After(limit)) && (t == nil || !t.at.Before(there)) {
+			c.pass(there)
+			c.led.fire(c.now)
+			return true
+		}
+	}
+	if t != nil {
+		c.fire(t)
+	}
+	return t != nil
+}
+
+// pass moves time on; it never goes back.
+func (c *Clock) pass(to time.Time) {
+	if to.After(c.now) {
+		c.now = to
+	}
 }
 
 // settle waits until nothing moves by itself, without moving time.
@@ -277,9 +356,7 @@ func (c *Clock) next(limit time.Time) *timer {
 }
 
 func (c *Clock) fire(t *timer) {
-	if t.at.After(c.now) {
-		c.now = t.at
-	}
+	c.pass(t.at)
 	delete(c.timers, t)
 	t.fire()
 }
@@ -297,28 +374,38 @@ func (t tracked) RoundTrip(req *http.Request) (*http.Response, error) {
 	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 		t.clock.mu.Lock()
 		w.conn = info.Conn.LocalAddr().String()
-		t.clock.changed.Broadcast()
+		t.clock.stir()
 		t.clock.mu.Unlock()
 	}}
-	t.clock.onWire(w, true)
+	t.clock.mu.Lock()
+	t.clock.wires[w] = true
+	t.clock.mu.Unlock()
 	res, err := t.rt.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
+	t.clock.came(w, err != nil)
 	if err != nil {
-		t.clock.onWire(w, false)
 		return nil, err
 	}
-	res.Body = &trackedBody{res.Body, func() { t.clock.onWire(w, false) }}
+	res.Body = &trackedBody{res.Body, func() { t.clock.came(w, true) }}
 	return res, nil
 }
 
-func (c *Clock) onWire(w *wireCall, is bool) {
+// came says that an answer came; over: it is read, or there will be none.
+func (c *Clock) came(w *wireCall, over bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if is {
-		c.wires[w] = true
-	} else {
+	if over {
 		delete(c.wires, w)
 	}
-	c.changed.Broadcast()
+	if c.leader == nil {
+		c.stir()
+		return
+	}
+	wait := c.leader.busy() // before anybody acts on it: until then the worker may seem to wait for a request that is held
+	c.mu.Unlock()
+	now := wait()
+	c.mu.Lock()
+	c.pass(now)
+	c.stir()
 }
 
 type trackedBody struct {

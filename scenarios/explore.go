@@ -57,11 +57,16 @@ type end struct {
 	broken                   []string
 }
 
-// Explore plays a story in all the ways that it finds, beside each other. at, where not empty, is the one history to play. told,
-// where not nil, hears how many of how many were played. Error: the story cannot be played at all, or has no such history.
-func Explore(f *File, at string, told func(done, all int)) (Exploration, error) {
+// Explore plays a story in all the ways that it finds, beside each other. at, where not empty, is the one history to play. command,
+// where not nil, is the command line of a program that calls Live: each life of the product is a process of its own then, which
+// kills itself. told, where not nil, hears how many of how many were played. Error: the story cannot be played at all, or has no such
+// history.
+func Explore(f *File, at string, command []string, told func(done, all int)) (Exploration, error) {
 	x := Exploration{File: f.Name, Title: f.Title()}
-	plain, err := f.playTwisted(twist{})
+	if command != nil && f.Provider.At != "" {
+		return x, fmt.Errorf("%s: the provider of this story is elsewhere, in real time; processes are explored over a provider that the story starts", f.Name)
+	}
+	plain, err := f.playTwisted(twist{}, command)
 	if err != nil {
 		return x, err
 	}
@@ -79,7 +84,7 @@ func Explore(f *File, at string, told func(done, all int)) (Exploration, error) 
 	for i, t := range twists {
 		wg.Go(func() {
 			places <- struct{}{}
-			ends[i], errs[i] = f.playTwisted(t)
+			ends[i], errs[i] = f.playTwisted(t, command)
 			<-places
 			mu.Lock()
 			defer mu.Unlock()
@@ -124,7 +129,7 @@ func (x *Exploration) add(t twist, e end) {
 }
 
 // playTwisted plays one history.
-func (f *File) playTwisted(t twist) (e end, err error) {
+func (f *File) playTwisted(t twist, command []string) (e end, err error) {
 	if t.bend != nil {
 		f = t.bend(f)
 	}
@@ -133,7 +138,7 @@ func (f *File) playTwisted(t twist) (e end, err error) {
 		return e, err
 	}
 	defer os.RemoveAll(dir)
-	w, err := newWorld(f, dir)
+	w, err := newWorld(f, dir, way{t.strike, command})
 	var placed *strictyaml.Error
 	if errors.As(err, &placed) {
 		return e, placed
@@ -141,7 +146,6 @@ func (f *File) playTwisted(t twist) (e end, err error) {
 	if err != nil {
 		return e, fmt.Errorf("%s: %w", f.Name, err)
 	}
-	w.watch(t.strike)
 	if t.fault != nil {
 		if err := w.out.arm(*t.fault); err != nil {
 			return e, errors.Join(err, w.close())

@@ -15,7 +15,7 @@ func TestExploreSevenSteps(t *testing.T) {
 		files = files[:1]
 	}
 	for _, f := range files {
-		x, err := Explore(f, "", nil)
+		x, err := Explore(f, "", nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,16 +44,16 @@ steps:
 	if r, err := Run(f); err != nil || !r.Passed {
 		t.Fatalf("by itself it passes: %v %s", err, r)
 	}
-	x, err := Explore(f, "", nil)
+	x, err := Explore(f, "", nil, nil)
 	if err != nil || x.Duplicates == 0 || len(x.Violations) == 0 {
 		t.Fatalf("%v: %+v", err, x)
 	}
 	v := x.Violations[0]
-	again, err := Explore(f, v.At, nil)
+	again, err := Explore(f, v.At, nil, nil)
 	if err != nil || again.Histories != 1 || len(again.Violations) != 1 || again.Violations[0].At != v.At {
 		t.Errorf("replay of %s: %v: %+v", v.At, err, again)
 	}
-	if _, err := Explore(f, "crash:100000", nil); err == nil {
+	if _, err := Explore(f, "crash:100000", nil, nil); err == nil {
 		t.Error("a history that does not exist was played")
 	}
 }

@@ -22,6 +22,8 @@ type living interface {
 	work(errands []errand) (answers []answer, done <-chan struct{})
 	// died reports whether this life was struck.
 	died() bool
+	// passed is how many points were passed, with those of earlier lives.
+	passed() int
 	// end ends it as a crash does.
 	end() error
 }
@@ -34,14 +36,17 @@ type setting struct {
 	clock  timing
 	wire   http.RoundTripper
 	random io.Reader
+	points int // passed in earlier lives
+	strike int // the point at which it dies; 0: none
 }
 
 // product is one life of the product in this process.
 type product struct {
 	setting
-	life  *life
-	store *boltjournal.Store
-	tools *toolbox.Toolbox
+	life   *life
+	store  *boltjournal.Store
+	tools  *toolbox.Toolbox
+	points atomic.Int64
 }
 
 // live begins a life of the product over the journal as it is.
@@ -51,6 +56,8 @@ func live(s setting, l *life) (*product, error) {
 		return nil, err
 	}
 	p := &product{setting: s, life: l, store: store}
+	p.points.Store(int64(s.points))
+	l.observe = func(Point) bool { return p.points.Add(1) == int64(s.strike) }
 	p.tools, err = toolbox.New(context.Background(), toolbox.Options{
 		Journal: lifeJournal{store, l}, Wire: lifeWire{toolbox.DirectWire(), l}, Clock: p.lifeClock(), Random: s.random,
 	})
@@ -131,6 +138,8 @@ func (p *product) arm(c Crash) (struck func() bool) {
 }
 
 func (p *product) died() bool { return p.life.ctx.Err() != nil }
+
+func (p *product) passed() int { return int(p.points.Load()) }
 
 func (p *product) end() error {
 	p.life.end()

@@ -38,7 +38,7 @@ func Run(f *File) (Report, error) {
 		return r, err
 	}
 	defer os.RemoveAll(dir)
-	w, err := newWorld(f, dir)
+	w, err := newWorld(f, dir, way{})
 	var placed *strictyaml.Error
 	switch {
 	case errors.As(err, &placed):

@@ -23,22 +23,27 @@ type world struct {
 	path  string // of the journal
 	wire  http.RoundTripper
 
+	way     way
 	product living
 	store   *boltjournal.Store // what the checkers read
 	random  *rand.ChaCha8
+	points  int    // passed in lives that are over
+	lives   byte   // begun
 	before  *facts // as they were after the step before
 
 	promises map[string]promise // of the tools, by name
 	answers  []answerSeen       // of the present step
+}
 
-	watched bool // the points of every life are counted
-	points  int  // so far
-	strike  int  // the point at which the product dies; 0: none
+// way is how a story is played.
+type way struct {
+	strike  int      // the point at which the product dies; 0: none
+	command []string // of a program that calls Live: the product lives in a process of its own; nil: in this one
 }
 
 // newWorld starts the provider and the product's first life in an empty folder.
-func newWorld(f *File, dir string) (*world, error) {
-	w := &world{file: f, path: filepath.Join(dir, "journal.db"), random: rand.NewChaCha8([32]byte{1}), promises: map[string]promise{}}
+func newWorld(f *File, dir string, how way) (*world, error) {
+	w := &world{file: f, way: how, path: filepath.Join(dir, "journal.db"), random: rand.NewChaCha8([32]byte{1}), promises: map[string]promise{}}
 	if err := w.provide(); err != nil {
 		return nil, fmt.Errorf("provider: %w", err)
 	}
@@ -86,11 +91,10 @@ func (w *world) promise() error {
 
 // begin starts a life of the product over the journal as it is.
 func (w *world) begin() error {
-	l := newLife(nil)
-	if w.watched {
-		l.observe = w.passed
+	if w.way.command != nil {
+		return w.beginFar()
 	}
-	p, err := live(w.setting(), l)
+	p, err := live(setting{w.tools(), w.path, w.fake.URL() + "/v1", w.clock, w.wire, w.random, w.points, w.way.strike}, newLife(nil))
 	if err != nil {
 		return err
 	}
@@ -98,8 +102,28 @@ func (w *world) begin() error {
 	return nil
 }
 
-func (w *world) setting() setting {
-	return setting{w.tools(), w.path, w.fake.URL() + "/v1", w.clock, w.wire, w.random}
+// beginFar starts a life in a process of its own. The journal is one file, which this process reads beside it.
+func (w *world) beginFar() (err error) {
+	if w.store == nil {
+		if w.store, err = boltjournal.Open(w.path, boltjournal.Options{}); err != nil {
+			return err
+		}
+	}
+	tools := w.tools()
+	born := birth{
+		Journal: w.path, Provider: tools.provider, Place: tools.place, Model: w.fake.URL() + "/v1", Knobs: map[string][]byte{},
+		Seed: [32]byte{1, w.lives}, Points: w.points, Strike: w.way.strike,
+	}
+	for name, n := range tools.knobs {
+		born.Knobs[name] = n.JSON()
+	}
+	f, err := liveFar(w.way.command, w.clock.(*Clock), born)
+	if err != nil {
+		return err
+	}
+	w.product = f
+	w.lives++
+	return nil
 }
 
 func (w *world) tools() toolset {
@@ -110,29 +134,27 @@ func (w *world) tools() toolset {
 	return toolset{w.out.URL(), place, w.file.Tools}
 }
 
-// watch counts the points of this life and of those to come, and lets the product die at one of them; 0: at none.
-func (w *world) watch(strike int) {
-	w.watched, w.strike = true, strike
-	l := w.product.(*product).life
-	l.mu.Lock()
-	l.observe = w.passed
-	l.mu.Unlock()
-}
-
-func (w *world) passed(Point) bool {
-	w.points++
-	return w.points == w.strike
-}
-
 // restart ends the present life, as a crash does, and begins the next one.
 func (w *world) restart() error {
-	if err := w.product.end(); err != nil {
+	if err := w.die(); err != nil {
 		return err
 	}
 	return w.begin()
 }
 
-func (w *world) close() error { return errors.Join(w.product.end(), w.fake.Close()) }
+func (w *world) die() error {
+	err := w.product.end()
+	w.points = w.product.passed()
+	return err
+}
+
+func (w *world) close() error {
+	err := errors.Join(w.die(), w.fake.Close())
+	if w.way.command != nil {
+		err = errors.Join(err, w.store.Drop())
+	}
+	return err
+}
 
 // operations reads the whole journal by its public reads.
 func (w *world) operations() ([]journal.Operation, error) { return operations(w.store) }
