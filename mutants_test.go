@@ -168,10 +168,10 @@ func (m mutant) apply(t *testing.T) map[string]string {
 	return texts
 }
 
-// hunt builds the mutant and looks for its rule.
-func (m mutant) hunt(t *testing.T, texts map[string]string) (where string, histories int, said string) {
+// overlay writes changed texts beside the project, and the list by which the compiler takes them instead.
+func overlay(t *testing.T, texts map[string]string) (list string) {
 	dir := t.TempDir()
-	overlay := map[string]map[string]string{"Replace": {}}
+	instead := map[string]map[string]string{"Replace": {}}
 	for file, text := range texts {
 		from, err := filepath.Abs(file)
 		if err != nil {
@@ -181,16 +181,22 @@ func (m mutant) hunt(t *testing.T, texts map[string]string) (where string, histo
 		if err := os.WriteFile(to, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		overlay["Replace"][from] = to
+		instead["Replace"][from] = to
 	}
-	list, err := json.Marshal(overlay)
+	text, err := json.Marshal(instead)
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(name, list, 0o600); err != nil {
+	list = filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(list, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return list
+}
+
+// hunt builds the mutant and looks for its rule.
+func (m mutant) hunt(t *testing.T, texts map[string]string) (where string, histories int, said string) {
+	name := overlay(t, texts)
 	test, in := "TestHunt", "./scenarios"
 	if m.test != "" {
 		test, in = m.test, m.in

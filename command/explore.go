@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -14,18 +15,22 @@ func explore(c *cli.Context, files []*scenarios.File, code *int) error {
 	if c.String("at") != "" && len(files) != 1 {
 		return usagef("--at names a history of one story: notwice test FILE --explore --at HISTORY")
 	}
+	product, err := productOf(c)
+	if err != nil {
+		return err
+	}
 	var all []scenarios.Exploration
 	for _, f := range files {
-		x, err := scenarios.Explore(f, c.String("at"), func(done, of int) {
+		x, err := scenarios.Explore(c.Context, f, scenarios.ExploreOptions{At: c.String("at"), Product: product, Told: func(done, of int) {
 			if done%100 == 0 || done == of {
 				progress("notwice: %s: %d of %d histories", f.Name, done, of)
 			}
-		})
-		if err != nil {
-			return usagef("%v", err)
-		}
+		}})
 		if c.Context.Err() != nil {
 			return c.Context.Err()
+		}
+		if err != nil {
+			return usagef("%v", err)
 		}
 		all = append(all, x)
 	}
@@ -35,9 +40,25 @@ func explore(c *cli.Context, files []*scenarios.File, code *int) error {
 	return junitOfExplorations(all).write(c)
 }
 
+// productOf is the command line by which this program lives the product's lives; nil: they are lived in this process.
+func productOf(c *cli.Context) ([]string, error) {
+	if !c.Bool("processes") {
+		return nil, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("this program does not find itself: %w", err)
+	}
+	return []string{self, "test", "--life"}, nil
+}
+
 // replayOf is the command that plays one history again.
 func replayOf(x scenarios.Exploration, h scenarios.History) string {
-	return fmt.Sprintf("notwice test %s --explore --at %s", x.File, h.At)
+	how := "--explore"
+	if x.Processes {
+		how += " --processes"
+	}
+	return fmt.Sprintf("notwice test %s %s --at %s", x.File, how, h.At)
 }
 
 func printExplorations(c *cli.Context, all []scenarios.Exploration) (failed bool) {

@@ -22,16 +22,22 @@ func testCommand(code *int) *cli.Command {
 		ArgsUsage: "[FILE …]",
 		Description: "Without a FILE the shipped stories run. Time is virtual, the provider is a fake one on loopback.\n" +
 			"  notwice test my-story.yaml\n  notwice test --list\n  notwice test --print 00-seven-steps > my-story.yaml\n" +
-			"  notwice test my-story.yaml --junit report.xml\n  notwice test my-story.yaml --explore            # one table: points, histories, effects, duplicates, lost, waiting",
+			"  notwice test my-story.yaml --junit report.xml\n  notwice test my-story.yaml --explore            # one table: points, histories, effects, duplicates, lost, waiting\n" +
+			"  notwice test my-story.yaml --explore --processes # the same, and every crash really kills a process",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "list", Usage: "list the shipped stories"},
 			&cli.BoolFlag{Name: "explore", Usage: "play each story again with a crash before and after every call of journal, wire, clock and model, with every single fault on every request, and with a model that repeats itself"},
+			&cli.BoolFlag{Name: "processes", Usage: "with --explore: the product is a process of its own, which kills itself at every point; slower, and nothing is made up"},
+			&cli.BoolFlag{Name: "life", Hidden: true},
 			&cli.StringFlag{Name: "at", Usage: "with --explore: only the `HISTORY` that a report names, such as crash:17"},
 			&cli.StringFlag{Name: "print", Usage: "print the shipped story `NAME`, to start from"},
 			junitFlag(),
 			jsonFlag(),
 		},
 		Action: func(c *cli.Context) error {
+			if c.Bool("life") {
+				return scenarios.Live(os.Stdin, c.App.Writer)
+			}
 			if name := c.String("print"); name != "" {
 				text, err := scenarios.Source(name)
 				if err != nil {
@@ -50,7 +56,7 @@ func testCommand(code *int) *cli.Command {
 				}
 				return nil
 			}
-			if c.Bool("explore") || c.String("at") != "" {
+			if c.Bool("explore") || c.Bool("processes") || c.String("at") != "" {
 				return explore(c, files, code)
 			}
 			reports, err := runAll(c.Context, files)

@@ -23,6 +23,7 @@ import (
 type Exploration struct {
 	File       string    `json:"file"`
 	Title      string    `json:"title"`
+	Processes  bool      `json:"processes"`  // each life of the product was a process of its own
 	Points     int       `json:"points"`     // calls of seams, before and after: where the process was killed
 	Histories  int       `json:"histories"`  // how often the story was played
 	Effects    int       `json:"effects"`    // at the provider, in all of them
@@ -57,24 +58,29 @@ type end struct {
 	broken                   []string
 }
 
-// Explore plays a story in all the ways that it finds, beside each other. at, where not empty, is the one history to play. command,
-// where not nil, is the command line of a program that calls Live: each life of the product is a process of its own then, which
-// kills itself. told, where not nil, hears how many of how many were played. Error: the story cannot be played at all, or has no such
-// history.
-func Explore(f *File, at string, command []string, told func(done, all int)) (Exploration, error) {
-	x := Exploration{File: f.Name, Title: f.Title()}
-	if command != nil && f.Provider.At != "" {
-		return x, fmt.Errorf("%s: the provider of this story is elsewhere, in real time; processes are explored over a provider that the story starts", f.Name)
+// ExploreOptions are the choices of an exploration.
+type ExploreOptions struct {
+	At      string             // the one history to play; empty: all
+	Product []string           // command line of a program that calls Live: each life of the product is a process of its own, which kills itself; nil: all in this process
+	Told    func(done, of int) // hears how many of how many were played; may be nil
+}
+
+// Explore plays a story in all the ways that it finds, beside each other. Error: the story cannot be played at all, or not so; it has
+// no such history; or ctx ended, which is looked at between histories.
+func Explore(ctx context.Context, f *File, o ExploreOptions) (Exploration, error) {
+	x := Exploration{File: f.Name, Title: f.Title(), Processes: o.Product != nil}
+	if x.Processes && f.Provider.At != "" {
+		return x, fmt.Errorf("%s: its provider is elsewhere, in real time; processes are explored over a provider that the story starts", f.Name)
 	}
-	plain, err := f.playTwisted(twist{}, command)
+	plain, err := f.playTwisted(twist{}, o.Product)
 	if err != nil {
 		return x, err
 	}
 	x.Points = plain.points
 	twists := f.twists(plain)
-	if at != "" {
-		if twists = only(twists, at); twists == nil {
-			return x, fmt.Errorf("%s: there is no history %q; they are crash:N up to %d, fault:KIND.ACTION:NTH:NAME and model:NAME", f.Name, at, plain.points)
+	if o.At != "" {
+		if twists = only(twists, o.At); twists == nil {
+			return x, fmt.Errorf("%s: there is no history %q; they are crash:N up to %d, fault:KIND.ACTION:NTH:NAME and model:NAME", f.Name, o.At, plain.points)
 		}
 	}
 	ends, errs := make([]end, len(twists)), make([]error, len(twists))
@@ -84,12 +90,15 @@ func Explore(f *File, at string, command []string, told func(done, all int)) (Ex
 	for i, t := range twists {
 		wg.Go(func() {
 			places <- struct{}{}
-			ends[i], errs[i] = f.playTwisted(t, command)
-			<-places
+			defer func() { <-places }()
+			if ctx.Err() != nil {
+				return
+			}
+			ends[i], errs[i] = f.playTwisted(t, o.Product)
 			mu.Lock()
 			defer mu.Unlock()
-			if done++; told != nil {
-				told(done, len(twists))
+			if done++; o.Told != nil {
+				o.Told(done, len(twists))
 			}
 		})
 	}
@@ -97,7 +106,7 @@ func Explore(f *File, at string, command []string, told func(done, all int)) (Ex
 	for i, t := range twists {
 		x.add(t, ends[i])
 	}
-	return x, errors.Join(errs...)
+	return x, errors.Join(append(errs, ctx.Err())...)
 }
 
 func only(all []twist, at string) []twist {
@@ -128,8 +137,8 @@ func (x *Exploration) add(t twist, e end) {
 	}
 }
 
-// playTwisted plays one history.
-func (f *File) playTwisted(t twist, command []string) (e end, err error) {
+// playTwisted plays one history; with a command line of the product, with processes.
+func (f *File) playTwisted(t twist, product []string) (e end, err error) {
 	if t.bend != nil {
 		f = t.bend(f)
 	}
@@ -138,7 +147,7 @@ func (f *File) playTwisted(t twist, command []string) (e end, err error) {
 		return e, err
 	}
 	defer os.RemoveAll(dir)
-	w, err := newWorld(f, dir, way{t.strike, command})
+	w, err := newWorld(f, dir, way{t.strike, product})
 	var placed *strictyaml.Error
 	if errors.As(err, &placed) {
 		return e, placed

@@ -15,7 +15,7 @@ func TestExploreSevenSteps(t *testing.T) {
 		files = files[:1]
 	}
 	for _, f := range files {
-		x, err := Explore(f, "", nil, nil)
+		x, err := Explore(t.Context(), f, ExploreOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -26,10 +26,7 @@ func TestExploreSevenSteps(t *testing.T) {
 	}
 }
 
-// The alarm rings: a tool that declares more than its provider keeps pays twice, and the exploration says so, with the history that
-// replays it.
-func TestExplorationRings(t *testing.T) {
-	f, err := ParseFile("rings.yaml", []byte(`
+const ringing = `
 story: The tool says that a look-up shows everything at once; the provider shows it after an hour, and ignores keys.
 provider: {key: ignored, search: {lag: 1h}}
 tools: {create_payment: {resend: after_absence, lookup: {visibility_window: 1s}}}
@@ -37,23 +34,28 @@ calls:
   pay: {tool: create_payment, args: {order_id: "817", amount_minor: 490000, currency: RUB}}
 steps:
   - {call: pay, wait: 1m, expect: {status: succeeded, requests: 1, effects: 1}}
-`))
+`
+
+// The alarm rings: a tool that declares more than its provider keeps pays twice, and the exploration says so, with the history that
+// replays it.
+func TestExplorationRings(t *testing.T) {
+	f, err := ParseFile("rings.yaml", []byte(ringing))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if r, err := Run(f); err != nil || !r.Passed {
 		t.Fatalf("by itself it passes: %v %s", err, r)
 	}
-	x, err := Explore(f, "", nil, nil)
+	x, err := Explore(t.Context(), f, ExploreOptions{})
 	if err != nil || x.Duplicates == 0 || len(x.Violations) == 0 {
 		t.Fatalf("%v: %+v", err, x)
 	}
 	v := x.Violations[0]
-	again, err := Explore(f, v.At, nil, nil)
+	again, err := Explore(t.Context(), f, ExploreOptions{At: v.At})
 	if err != nil || again.Histories != 1 || len(again.Violations) != 1 || again.Violations[0].At != v.At {
 		t.Errorf("replay of %s: %v: %+v", v.At, err, again)
 	}
-	if _, err := Explore(f, "crash:100000", nil, nil); err == nil {
+	if _, err := Explore(t.Context(), f, ExploreOptions{At: "crash:100000"}); err == nil {
 		t.Error("a history that does not exist was played")
 	}
 }

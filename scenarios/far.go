@@ -34,6 +34,7 @@ type far struct {
 // liveFar begins a life in a process of its own, by the command line of a program that calls Live.
 func liveFar(command []string, clock *Clock, born birth) (*far, error) {
 	f := &far{clock: clock, cmd: exec.Command(command[0], command[1:]...), over: make(chan struct{}), points: born.Points}
+	f.cmd.Args[0] = "notwice" // by whatever name the file goes
 	in, err := f.cmd.StdinPipe()
 	if err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ type world struct {
 // way is how a story is played.
 type way struct {
 	strike  int      // the point at which the product dies; 0: none
-	command []string // of a program that calls Live: the product lives in a process of its own; nil: in this one
+	product []string // command line of a program that calls Live: the product lives in a process of its own; nil: in this one
 }
 
 // newWorld starts the provider and the product's first life in an empty folder.
@@ -91,7 +91,7 @@ func (w *world) promise() error {
 
 // begin starts a life of the product over the journal as it is.
 func (w *world) begin() error {
-	if w.way.command != nil {
+	if w.way.product != nil {
 		return w.beginFar()
 	}
 	p, err := live(setting{w.tools(), w.path, w.fake.URL() + "/v1", w.clock, w.wire, w.random, w.points, w.way.strike}, newLife(nil))
@@ -117,7 +117,7 @@ func (w *world) beginFar() (err error) {
 	for name, n := range tools.knobs {
 		born.Knobs[name] = n.JSON()
 	}
-	f, err := liveFar(w.way.command, w.clock.(*Clock), born)
+	f, err := liveFar(w.way.product, w.clock.(*Clock), born)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (w *world) die() error {
 
 func (w *world) close() error {
 	err := errors.Join(w.die(), w.fake.Close())
-	if w.way.command != nil {
+	if w.way.product != nil {
 		err = errors.Join(err, w.store.Drop())
 	}
 	return err
