@@ -76,11 +76,10 @@ func Explore(ctx context.Context, f *File, o ExploreOptions) (Exploration, error
 	if err != nil {
 		return x, err
 	}
-	x.Points = plain.points
 	twists := f.twists(plain)
 	if o.At != "" {
 		if twists = only(twists, o.At); twists == nil {
-			return x, fmt.Errorf("%s: there is no history %q; they are crash:N up to %d, fault:KIND.ACTION:NTH:NAME and model:NAME", f.Name, o.At, plain.points)
+			return x, fmt.Errorf("%s: there is no history %q; they are crash:N, about up to %d, fault:KIND.ACTION:NTH:NAME and model:NAME", f.Name, o.At, plain.points)
 		}
 	}
 	ends, errs := make([]end, len(twists)), make([]error, len(twists))
@@ -94,7 +93,7 @@ func Explore(ctx context.Context, f *File, o ExploreOptions) (Exploration, error
 			if ctx.Err() != nil {
 				return
 			}
-			ends[i], errs[i] = f.playTwisted(t, o.Product)
+			ends[i], errs[i] = f.playUntilStruck(t, o.Product)
 			mu.Lock()
 			defer mu.Unlock()
 			if done++; o.Told != nil {
@@ -106,10 +105,27 @@ func Explore(ctx context.Context, f *File, o ExploreOptions) (Exploration, error
 	for i, t := range twists {
 		x.add(t, ends[i])
 	}
+	if o.At != "" && errs[0] == nil && ends[0].points < twists[0].strike {
+		return x, fmt.Errorf("%s: there is no history %q: the process passed %d points", f.Name, o.At, ends[0].points)
+	}
+	x.Points = max(x.Points, plain.points)
+	for n := plain.points + 1; o.At == "" && ctx.Err() == nil; n++ { // another run may have more points
+		t := crashAt(n)
+		e, err := f.playUntilStruck(t, o.Product)
+		if errs = append(errs, err); err != nil || e.points < n {
+			break
+		}
+		x.add(t, e)
+	}
 	return x, errors.Join(append(errs, ctx.Err())...)
 }
 
+// only is the history of that name. A crash needs no list: whether there is that point shows when it is played.
 func only(all []twist, at string) []twist {
+	n := 0
+	if _, err := fmt.Sscanf(at, "crash:%d", &n); err == nil && n > 0 && n < 100_000 && at == crashAt(n).at {
+		return []twist{crashAt(n)}
+	}
 	for _, t := range all {
 		if t.at == at {
 			return []twist{t}
@@ -120,6 +136,9 @@ func only(all []twist, at string) []twist {
 
 func (x *Exploration) add(t twist, e end) {
 	x.Histories++
+	if t.strike > 0 && e.points >= t.strike {
+		x.Points = max(x.Points, t.strike)
+	}
 	x.Effects += e.effects
 	x.Waiting += e.waiting
 	if !t.limit {
@@ -135,6 +154,17 @@ func (x *Exploration) add(t twist, e end) {
 	} else {
 		x.Violations = append(x.Violations, h)
 	}
+}
+
+// playUntilStruck plays one history, again where it never came to the point at which the process should die: where workers run at
+// once, not every run comes there.
+func (f *File) playUntilStruck(t twist, product []string) (e end, err error) {
+	for range 3 {
+		if e, err = f.playTwisted(t, product); err != nil || e.points >= t.strike || len(e.broken) > 0 {
+			break
+		}
+	}
+	return e, err
 }
 
 // playTwisted plays one history; with a command line of the product, with processes.

@@ -14,7 +14,7 @@ import (
 func (f *File) twists(plain end) []twist {
 	var all []twist
 	for n := 1; n <= plain.points; n++ {
-		all = append(all, twist{at: fmt.Sprintf("crash:%d", n), name: fmt.Sprintf("the process dies at point %d of %d", n, plain.points), strike: n})
+		all = append(all, crashAt(n))
 	}
 	seen := map[string]int{}
 	for _, r := range plain.requests {
@@ -31,6 +31,11 @@ func (f *File) twists(plain end) []twist {
 		}
 	}
 	return all
+}
+
+// crashAt is the history in which the process dies at a point.
+func crashAt(n int) twist {
+	return twist{at: fmt.Sprintf("crash:%d", n), name: fmt.Sprintf("the process dies at point %d", n), strike: n}
 }
 
 // wrong is one fault that an exploration tries on every request of its sort. limit: nothing can be promised then (DESIGN §6): the
