@@ -47,6 +47,7 @@ type twist struct {
 	fault    *fakeprovider.Fault // nil: none
 	bend     func(*File) *File   // nil: the story as it is
 	limit    bool                // nothing is promised then
+	teller   *teller             // hears what happens; nil: nobody does
 }
 
 // end is how one history ended.
@@ -69,7 +70,7 @@ func Explore(f *File, at string, told func(done, all int)) (Exploration, error) 
 	twists := f.twists(plain)
 	if at != "" {
 		if twists = only(twists, at); twists == nil {
-			return x, fmt.Errorf("%s: there is no history %q; they are crash:N up to %d, fault:KIND.ACTION:NTH:NAME and model:NAME", f.Name, at, plain.points)
+			return x, f.noHistory(at, plain)
 		}
 	}
 	ends, errs := make([]end, len(twists)), make([]error, len(twists))
@@ -93,6 +94,10 @@ func Explore(f *File, at string, told func(done, all int)) (Exploration, error) 
 		x.add(t, ends[i])
 	}
 	return x, errors.Join(errs...)
+}
+
+func (f *File) noHistory(at string, plain end) error {
+	return fmt.Errorf("%s: there is no history %q; they are crash:N up to %d, fault:KIND.ACTION:NTH:NAME and model:NAME", f.Name, at, plain.points)
 }
 
 func only(all []twist, at string) []twist {
@@ -142,6 +147,7 @@ func (f *File) playTwisted(t twist) (e end, err error) {
 		return e, fmt.Errorf("%s: %w", f.Name, err)
 	}
 	w.watch(t.strike)
+	w.toldTo(t.teller)
 	if t.fault != nil {
 		if err := w.out.arm(*t.fault); err != nil {
 			return e, errors.Join(err, w.close())
@@ -189,6 +195,7 @@ func (r *wildRunner) step(at int, s Step) {
 // once plays a step and reports whether the process died in it.
 func (r *wildRunner) once(at int, s Step) (died bool) {
 	struck := r.arm()
+	r.teller.begins(r.world, s)
 	var err error
 	if s.works() {
 		err = r.work(at, s.together())

@@ -32,7 +32,10 @@ type Failure struct {
 }
 
 // Run plays one story. An error means that the story could not be played at all.
-func Run(f *File) (Report, error) {
+func Run(f *File) (Report, error) { return f.play(nil) }
+
+// play plays the story; t, where not nil, hears what happens.
+func (f *File) play(t *teller) (Report, error) {
 	r := Report{File: f.Name, Title: f.Title(), Steps: len(f.Steps)}
 	dir, err := os.MkdirTemp("", "notwice-story-*")
 	if err != nil {
@@ -47,6 +50,7 @@ func Run(f *File) (Report, error) {
 	case err != nil:
 		return r, fmt.Errorf("%s: %w", f.Name, err)
 	}
+	w.toldTo(t)
 	began := w.clock.Now()
 	run := runner{world: w, report: &r, keys: map[string]journal.Key{}}
 	for i, step := range f.Steps {
@@ -85,6 +89,7 @@ type answer struct {
 
 func (r *runner) step(n int, s Step) error {
 	struck := r.arm()
+	r.teller.begins(r.world, s)
 	var got told
 	var inner []told
 	var err error
@@ -165,6 +170,7 @@ func (r *runner) together(at int, steps []Step) ([]answer, error) {
 			r.answers = append(r.answers, seenOf(a.result))
 		}
 	}
+	r.teller.answered(r.world, steps, answers)
 	return answers, err
 }
 

@@ -29,3 +29,39 @@ func (t Telling) String() string {
 	}
 	return b.String()
 }
+
+// RunTold is Run, and tells what happened in the story.
+func RunTold(f *File) (Report, Telling, error) {
+	t := &teller{}
+	r, err := f.play(t)
+	if err != nil {
+		return r, Telling{}, err
+	}
+	told := t.telling()
+	for _, failed := range r.Failures {
+		told.Broken = append(told.Broken, fmt.Sprintf("step %d, %s: %s", failed.Step, failed.Title, failed.What))
+	}
+	return r, told, nil
+}
+
+// TellHistory plays one history of an exploration, as Explore names it in at, and tells what happened in it. Error: as of Explore.
+func TellHistory(f *File, at string) (Telling, error) {
+	plain, err := f.playTwisted(twist{})
+	if err != nil {
+		return Telling{}, err
+	}
+	found := only(f.twists(plain), at)
+	if found == nil {
+		return Telling{}, f.noHistory(at, plain)
+	}
+	t := &teller{}
+	found[0].teller = t
+	e, err := f.playTwisted(found[0])
+	if err != nil {
+		return Telling{}, err
+	}
+	told := t.telling()
+	told.Plan += "and besides: " + found[0].name + "\n"
+	told.Broken = e.broken
+	return told, nil
+}

@@ -34,6 +34,8 @@ type world struct {
 	watched bool // the points of every life are counted
 	points  int  // so far
 	strike  int  // the point at which the product dies; 0: none
+
+	teller *teller // hears what happens; nil: nobody does
 }
 
 // newWorld starts the provider and the product's first life in an empty folder.
@@ -111,20 +113,25 @@ func (w *world) watch(strike int) {
 	l.mu.Unlock()
 }
 
-func (w *world) passed(Point) bool {
+func (w *world) passed(p Point) bool {
+	w.teller.passes(p)
 	w.points++
 	return w.points == w.strike
 }
 
 // restart ends the present life, as a crash does, and begins the next one.
 func (w *world) restart() error {
+	w.teller.dies(w)
 	if err := w.product.end(); err != nil {
 		return err
 	}
 	return w.begin()
 }
 
-func (w *world) close() error { return errors.Join(w.product.end(), w.fake.Close()) }
+func (w *world) close() error {
+	w.teller.look(w.store)
+	return errors.Join(w.product.end(), w.fake.Close())
+}
 
 // operations reads the whole journal by its public reads.
 func (w *world) operations() ([]journal.Operation, error) { return operations(w.store) }
