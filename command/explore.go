@@ -29,6 +29,9 @@ func explore(c *cli.Context, files []*scenarios.File, code *int) error {
 		}
 		all = append(all, x)
 	}
+	if err := timelineOfExplorations(c, files, all); err != nil {
+		return err
+	}
 	if failed := printExplorations(c, all); failed {
 		*code = exitFailed
 	}
@@ -36,8 +39,10 @@ func explore(c *cli.Context, files []*scenarios.File, code *int) error {
 }
 
 // replayOf is the command that plays one history again.
-func replayOf(x scenarios.Exploration, h scenarios.History) string {
-	return fmt.Sprintf("notwice test %s --explore --at %s", x.File, h.At)
+func replayOf(x scenarios.Exploration, h scenarios.History) string { return replayAt(x.File, h.At) }
+
+func replayAt(file, at string) string {
+	return fmt.Sprintf("notwice test %s --explore --at %s", file, at)
 }
 
 func printExplorations(c *cli.Context, all []scenarios.Exploration) (failed bool) {
