@@ -34,6 +34,9 @@ func explore(c *cli.Context, files []*scenarios.File, code *int) error {
 		}
 		all = append(all, x)
 	}
+	if err := timelineOfExplorations(c, files, all, product); err != nil {
+		return err
+	}
 	if failed := printExplorations(c, all); failed {
 		*code = exitFailed
 	}
@@ -53,12 +56,12 @@ func productOf(c *cli.Context) ([]string, error) {
 }
 
 // replayOf is the command that plays one history again.
-func replayOf(x scenarios.Exploration, h scenarios.History) string {
+func replayOf(x scenarios.Exploration, at string) string {
 	how := "--explore"
 	if x.Processes {
 		how += " --processes"
 	}
-	return fmt.Sprintf("notwice test %s %s --at %s", x.File, how, h.At)
+	return fmt.Sprintf("notwice test %s %s --at %s", x.File, how, at)
 }
 
 func printExplorations(c *cli.Context, all []scenarios.Exploration) (failed bool) {
@@ -87,7 +90,7 @@ func printExplorations(c *cli.Context, all []scenarios.Exploration) (failed bool
 	table(c.App.Writer, rows)
 	for _, x := range all {
 		for _, v := range x.Violations {
-			fmt.Fprintf(c.App.Writer, "FAIL  %s: %s\n      %s\n      replay: %s\n", x.File, v.Name, strings.Join(v.Broken, "\n      "), replayOf(x, v))
+			fmt.Fprintf(c.App.Writer, "FAIL  %s: %s\n      %s\n      replay: %s\n", x.File, v.Name, strings.Join(v.Broken, "\n      "), replayOf(x, v.At))
 		}
 		for _, v := range x.Limits {
 			fmt.Fprintf(c.App.Writer, "limit %s: %s: %s\n", x.File, v.Name, strings.Join(v.Broken, "; "))

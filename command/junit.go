@@ -76,7 +76,7 @@ func junitOfExplorations(all []scenarios.Exploration) *junitSuite {
 	for _, x := range all {
 		var failures []junitFailure
 		for _, v := range x.Violations {
-			failures = append(failures, junitFailure{v.Name, strings.Join(v.Broken, "\n") + "\nreplay: " + replayOf(x, v)})
+			failures = append(failures, junitFailure{v.Name, strings.Join(v.Broken, "\n") + "\nreplay: " + replayOf(x, v.At)})
 		}
 		s.add(x.File, failures...)
 	}

@@ -23,7 +23,8 @@ func testCommand(code *int) *cli.Command {
 		Description: "Without a FILE the shipped stories run. Time is virtual, the provider is a fake one on loopback.\n" +
 			"  notwice test my-story.yaml\n  notwice test --list\n  notwice test --print 00-seven-steps > my-story.yaml\n" +
 			"  notwice test my-story.yaml --junit report.xml\n  notwice test my-story.yaml --explore            # one table: points, histories, effects, duplicates, lost, waiting\n" +
-			"  notwice test my-story.yaml --explore --processes # the same, and every crash really kills a process",
+			"  notwice test my-story.yaml --explore --processes # the same, and every crash really kills a process\n" +
+			"  notwice test my-story.yaml --timeline out.html   # what happened, on one page\n  notwice test my-story.yaml --explore --at crash:17 --timeline out.html",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "list", Usage: "list the shipped stories"},
 			&cli.BoolFlag{Name: "explore", Usage: "play each story again with a crash before and after every call of journal, wire, clock and model, with every single fault on every request, and with a model that repeats itself"},
@@ -31,6 +32,7 @@ func testCommand(code *int) *cli.Command {
 			&cli.BoolFlag{Name: "life", Hidden: true},
 			&cli.StringFlag{Name: "at", Usage: "with --explore: only the `HISTORY` that a report names, such as crash:17"},
 			&cli.StringFlag{Name: "print", Usage: "print the shipped story `NAME`, to start from"},
+			&cli.StringFlag{Name: "timeline", Usage: "write what happened in the first failed story, or in the only one, to `FILE` as an HTML page that needs no network; with --explore in the first violation, or in the history of --at"},
 			junitFlag(),
 			jsonFlag(),
 		},
@@ -59,8 +61,11 @@ func testCommand(code *int) *cli.Command {
 			if c.Bool("explore") || c.Bool("processes") || c.String("at") != "" {
 				return explore(c, files, code)
 			}
-			reports, err := runAll(c.Context, files)
+			reports, tellings, err := runAll(c.Context, files, c.String("timeline") != "")
 			if err != nil {
+				return err
+			}
+			if err := timelineOfStories(c, reports, tellings); err != nil {
 				return err
 			}
 			if err := junitOfStories(reports).write(c); err != nil {
@@ -96,9 +101,9 @@ func stories(names []string) ([]*scenarios.File, error) {
 	return files, nil
 }
 
-// runAll plays the stories beside each other; each has its own journal, provider and time.
-func runAll(ctx context.Context, files []*scenarios.File) ([]scenarios.Report, error) {
-	reports, errs := make([]scenarios.Report, len(files)), make([]error, len(files))
+// runAll plays the stories beside each other; each has its own journal, provider and time. With tell it tells what happened too.
+func runAll(ctx context.Context, files []*scenarios.File, tell bool) ([]scenarios.Report, []scenarios.Telling, error) {
+	reports, tellings, errs := make([]scenarios.Report, len(files)), make([]scenarios.Telling, len(files)), make([]error, len(files))
 	var wg sync.WaitGroup
 	places := make(chan struct{}, 2*runtime.NumCPU())
 	for i, f := range files {
@@ -106,7 +111,11 @@ func runAll(ctx context.Context, files []*scenarios.File) ([]scenarios.Report, e
 		go func() {
 			defer wg.Done()
 			places <- struct{}{}
-			reports[i], errs[i] = scenarios.Run(f)
+			if tell {
+				reports[i], tellings[i], errs[i] = scenarios.RunTold(f)
+			} else {
+				reports[i], errs[i] = scenarios.Run(f)
+			}
 			<-places
 			progress("notwice: %s", f.Name)
 		}()
@@ -119,14 +128,14 @@ func runAll(ctx context.Context, files []*scenarios.File) ([]scenarios.Report, e
 	select {
 	case <-over:
 	case <-ctx.Done(): // the stories end with the process
-		return nil, ctx.Err()
+		return nil, nil, ctx.Err()
 	}
 	for _, err := range errs {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return reports, nil
+	return reports, tellings, nil
 }
 
 func printReports(c *cli.Context, reports []scenarios.Report, code *int) error {

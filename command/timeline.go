@@ -2,9 +2,12 @@ package command
 
 import (
 	"bytes"
+	"fmt"
 	"html/template"
 	"os"
 	"slices"
+
+	"github.com/urfave/cli/v2"
 
 	"notwice/scenarios"
 )
@@ -63,4 +66,53 @@ func writeTimeline(name, title, replay string, t scenarios.Telling) error {
 		return usagef("--timeline: %v", err)
 	}
 	return nil
+}
+
+// timelineOfStories writes the page that was asked for, if one was: of the first story that failed, or of the only one.
+func timelineOfStories(c *cli.Context, reports []scenarios.Report, tellings []scenarios.Telling) error {
+	name := c.String("timeline")
+	if name == "" {
+		return nil
+	}
+	i := slices.IndexFunc(reports, func(r scenarios.Report) bool { return !r.Passed })
+	if len(reports) == 1 {
+		i = 0
+	}
+	if i < 0 {
+		noTimeline(name, "no story failed")
+		return nil
+	}
+	r := reports[i]
+	return writeTimeline(name, r.File+": "+r.Title, "notwice test "+r.File, tellings[i])
+}
+
+// timelineOfExplorations writes the page that was asked for, if one was: of the history of --at, or of the first violation. It plays
+// that history once more.
+func timelineOfExplorations(c *cli.Context, files []*scenarios.File, all []scenarios.Exploration, product []string) error {
+	name, at, i := c.String("timeline"), c.String("at"), 0
+	if name == "" {
+		return nil
+	}
+	if at == "" {
+		i = slices.IndexFunc(all, func(x scenarios.Exploration) bool { return len(x.Violations) > 0 })
+		if i < 0 {
+			noTimeline(name, "no history broke a rule")
+			return nil
+		}
+		at = all[i].Violations[0].At
+	}
+	told, err := scenarios.TellHistory(files[i], scenarios.ExploreOptions{At: at, Product: product})
+	if err != nil {
+		return usagef("%v", err)
+	}
+	for _, h := range slices.Concat(all[i].Violations, all[i].Limits) {
+		if h.At == at && len(told.Broken) == 0 { // where workers run at once, their order differs from run to run
+			told.Broken = append(slices.Clone(h.Broken), "The rules above were broken when the history was first played, not in this replay of it.")
+		}
+	}
+	return writeTimeline(name, all[i].File+", history "+at, replayOf(all[i], at), told)
+}
+
+func noTimeline(name, why string) {
+	fmt.Fprintf(os.Stderr, "notwice: %s, so there is nothing to tell: %s was not written\n", why, name)
 }

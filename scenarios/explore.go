@@ -48,6 +48,7 @@ type twist struct {
 	fault    *fakeprovider.Fault // nil: none
 	bend     func(*File) *File   // nil: the story as it is
 	limit    bool                // nothing is promised then
+	teller   *teller             // hears what happens; nil: nobody does
 }
 
 // end is how one history ended.
@@ -79,7 +80,7 @@ func Explore(ctx context.Context, f *File, o ExploreOptions) (Exploration, error
 	twists := f.twists(plain)
 	if o.At != "" {
 		if twists = only(twists, o.At); twists == nil {
-			return x, fmt.Errorf("%s: there is no history %q; they are crash:N, about up to %d, fault:KIND.ACTION:NTH:NAME and model:NAME", f.Name, o.At, plain.points)
+			return x, f.noHistory(o.At, plain)
 		}
 	}
 	ends, errs := make([]end, len(twists)), make([]error, len(twists))
@@ -118,6 +119,10 @@ func Explore(ctx context.Context, f *File, o ExploreOptions) (Exploration, error
 		x.add(t, e)
 	}
 	return x, errors.Join(append(errs, ctx.Err())...)
+}
+
+func (f *File) noHistory(at string, plain end) error {
+	return fmt.Errorf("%s: there is no history %q; they are crash:N, about up to %d, fault:KIND.ACTION:NTH:NAME and model:NAME", f.Name, at, plain.points)
 }
 
 // only is the history of that name. A crash needs no list: whether there is that point shows when it is played.
@@ -177,7 +182,7 @@ func (f *File) playTwisted(t twist, product []string) (e end, err error) {
 		return e, err
 	}
 	defer os.RemoveAll(dir)
-	w, err := newWorld(f, dir, way{t.strike, product})
+	w, err := newWorld(f, dir, way{strike: t.strike, product: product, teller: t.teller})
 	var placed *strictyaml.Error
 	if errors.As(err, &placed) {
 		return e, placed
@@ -232,6 +237,7 @@ func (r *wildRunner) step(s Step) {
 // once plays a step and reports whether the process died in it.
 func (r *wildRunner) once(s Step) (died bool) {
 	struck := r.arm()
+	r.way.teller.begins(r.world, s)
 	var err error
 	if s.works() {
 		err = r.work(s.together())

@@ -36,8 +36,9 @@ type setting struct {
 	clock  timing
 	wire   http.RoundTripper
 	random io.Reader
-	points int // passed in earlier lives
-	strike int // the point at which it dies; 0: none
+	points int         // passed in earlier lives
+	strike int         // the point at which it dies; 0: none
+	passes func(Point) // hears of every point; may be nil
 }
 
 // product is one life of the product in this process.
@@ -57,7 +58,12 @@ func live(s setting, l *life) (*product, error) {
 	}
 	p := &product{setting: s, life: l, store: store}
 	p.points.Store(int64(s.points))
-	l.observe = func(Point) bool { return p.points.Add(1) == int64(s.strike) }
+	l.observe = func(at Point) bool {
+		if s.passes != nil {
+			s.passes(at)
+		}
+		return p.points.Add(1) == int64(s.strike)
+	}
 	p.tools, err = toolbox.New(context.Background(), toolbox.Options{
 		Journal: lifeJournal{store, l}, Wire: lifeWire{toolbox.DirectWire(), l}, Clock: p.lifeClock(), Random: s.random,
 	})

@@ -31,14 +31,17 @@ type Failure struct {
 }
 
 // Run plays one story. An error means that the story could not be played at all.
-func Run(f *File) (Report, error) {
+func Run(f *File) (Report, error) { return f.play(nil) }
+
+// play plays the story; t, where not nil, hears what happens.
+func (f *File) play(t *teller) (Report, error) {
 	r := Report{File: f.Name, Title: f.Title(), Steps: len(f.Steps)}
 	dir, err := os.MkdirTemp("", "notwice-story-*")
 	if err != nil {
 		return r, err
 	}
 	defer os.RemoveAll(dir)
-	w, err := newWorld(f, dir, way{})
+	w, err := newWorld(f, dir, way{teller: t})
 	var placed *strictyaml.Error
 	switch {
 	case errors.As(err, &placed):
@@ -72,6 +75,7 @@ type runner struct {
 
 func (r *runner) step(n int, s Step) error {
 	struck := r.arm()
+	r.way.teller.begins(r.world, s)
 	var got told
 	var inner []told
 	var err error
@@ -167,6 +171,7 @@ func (r *runner) together(steps []Step) ([]answer, error) {
 			r.answers = append(r.answers, seenOf(a.Result))
 		}
 	}
+	r.way.teller.answered(r.world, steps, answers)
 	return answers, err
 }
 

@@ -39,6 +39,7 @@ type world struct {
 type way struct {
 	strike  int      // the point at which the product dies; 0: none
 	product []string // command line of a program that calls Live: the product lives in a process of its own; nil: in this one
+	teller  *teller  // hears what happens; nil: nobody does
 }
 
 // newWorld starts the provider and the product's first life in an empty folder.
@@ -56,6 +57,7 @@ func newWorld(f *File, dir string, how way) (*world, error) {
 		w.fake.Close()
 		return nil, err
 	}
+	how.teller.hear(w)
 	return w, nil
 }
 
@@ -94,7 +96,7 @@ func (w *world) begin() error {
 	if w.way.product != nil {
 		return w.beginFar()
 	}
-	p, err := live(setting{w.tools(), w.path, w.fake.URL() + "/v1", w.clock, w.wire, w.random, w.points, w.way.strike}, newLife(nil))
+	p, err := live(setting{w.tools(), w.path, w.fake.URL() + "/v1", w.clock, w.wire, w.random, w.points, w.way.strike, w.way.teller.passes}, newLife(nil))
 	if err != nil {
 		return err
 	}
@@ -136,6 +138,7 @@ func (w *world) tools() toolset {
 
 // restart ends the present life, as a crash does, and begins the next one.
 func (w *world) restart() error {
+	w.way.teller.dies(w)
 	if err := w.die(); err != nil {
 		return err
 	}
@@ -149,6 +152,7 @@ func (w *world) die() error {
 }
 
 func (w *world) close() error {
+	w.way.teller.look(w.store)
 	err := errors.Join(w.die(), w.fake.Close())
 	if w.way.product != nil {
 		err = errors.Join(err, w.store.Drop())
