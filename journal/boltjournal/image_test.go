@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -443,21 +444,23 @@ func registerAt(path string, op journal.Operation) error {
 	return errors.Join(registerIn(s, op), s.Close())
 }
 
-// TestImages builds the images of a few histories; NOTWICE_IMAGES says of how many.
+// TestImages builds the images of a few histories; NOTWICE_IMAGES says of how many, as 12, or as 101-112 of which.
 func TestImages(t *testing.T) {
-	histories := 1
-	if n, err := strconv.Atoi(os.Getenv("NOTWICE_IMAGES")); err == nil {
-		histories = n
+	first, last := 1, 1
+	if from, to, is := strings.Cut(os.Getenv("NOTWICE_IMAGES"), "-"); is {
+		first, last = number(t, from), number(t, to)
+	} else if from != "" {
+		last = number(t, from)
 	}
 	var c tally
 	began := time.Now()
 	var wg sync.WaitGroup
 	places := make(chan struct{}, runtime.NumCPU())
-	for seed := range histories {
+	for seed := first; seed <= last; seed++ {
 		places <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-places }()
-			imagesOf(t, uint64(seed)+1, &c)
+			imagesOf(t, uint64(seed), &c)
 		})
 	}
 	wg.Wait()
@@ -466,6 +469,14 @@ func TestImages(t *testing.T) {
 	if !t.Failed() && (c.asAfter == 0 || c.asBefore == 0 || c.loud == 0 || c.rolledBack == 0) {
 		t.Error("one of the ways in which an image can end was never seen")
 	}
+}
+
+func number(t *testing.T, text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("NOTWICE_IMAGES is 12, or 101-112: %q", text)
+	}
+	return n
 }
 
 // inMemory is a folder in memory where there is one: an image is a file already, and no sync makes it truer.
