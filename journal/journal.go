@@ -99,7 +99,7 @@ type Journal interface {
 	// Get returns one operation. Errors: ErrNotFound, ErrDamaged, ErrBusy.
 	Get(ctx context.Context, k Key) (Operation, error)
 	// Find returns the operations whose key or number is text, or whose key or number begins with it (8 characters or
-	// more), at most two.
+	// more), at most two. With ErrDamaged: of those that can be read; so it is with List, Review and History.
 	Find(ctx context.Context, text string) ([]Operation, error)
 	// List returns operations newest first. next continues behind the last one; empty: that was all.
 	List(ctx context.Context, q Query) (found []Operation, next Key, err error)

@@ -102,8 +102,16 @@ func (w Word) Exit() int {
 
 // Find returns the one operation with this key, number, or unique beginning of eight characters or more.
 func (t *Toolbox) Find(ctx context.Context, text string) (journal.Operation, error) {
-	found, err := t.journal.Find(ctx, text)
+	return Find(ctx, t.journal, text)
+}
+
+// Find is Toolbox.Find for a journal. With ErrDamaged it returns the one operation that can be read; its key is empty where none,
+// or more than one, can be.
+func Find(ctx context.Context, j journal.Journal, text string) (journal.Operation, error) {
+	found, err := j.Find(ctx, text)
 	switch {
+	case errors.Is(err, journal.ErrDamaged) && len(found) == 1:
+		return found[0], err
 	case err != nil:
 		return journal.Operation{}, err
 	case len(found) == 0:

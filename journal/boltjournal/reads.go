@@ -2,6 +2,7 @@ package boltjournal
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -51,20 +52,19 @@ func (s *Store) Find(ctx context.Context, text string) (found []journal.Operatio
 		return nil, nil
 	}
 	err = s.read(ctx, func(t *txn) error {
-		found = nil
-		keys := beginWith(t.tx.Bucket(opsBucket), text, func(k, _ []byte) string { return string(k) })
-		keys = append(keys, beginWith(t.tx.Bucket(numberBucket), text, func(_, v []byte) string { return string(v) })...)
+		var keys []string
+		damage := t.try(func() error {
+			keys = beginWith(t.tx.Bucket(opsBucket), text, func(k, _ []byte) string { return string(k) })
+			return nil
+		})
+		more := t.try(func() error {
+			keys = append(keys, beginWith(t.tx.Bucket(numberBucket), text, func(_, v []byte) string { return string(v) })...)
+			return nil
+		})
 		slices.Sort(keys)
-		for _, k := range slices.Compact(keys) {
-			op, err := t.indexed([]byte(k))
-			if err != nil {
-				return err
-			}
-			if len(found) < 2 {
-				found = append(found, *op)
-			}
-		}
-		return nil
+		ops, unread := t.readable(slices.Compact(keys))
+		found = ops[:min(len(ops), 2)]
+		return cmp.Or(damage, more, unread)
 	})
 	return found, err
 }
@@ -89,33 +89,43 @@ func (s *Store) List(ctx context.Context, q journal.Query) (found []journal.Oper
 		limit = 100
 	}
 	err = s.read(ctx, func(t *txn) error {
-		found, next = nil, ""
-		c := t.tx.Bucket(opsBucket).Cursor()
-		k, _ := c.Last()
-		if q.Before != "" {
-			if k, _ = c.Seek([]byte(q.Before)); k == nil {
-				k, _ = c.Last()
-			} else {
-				k, _ = c.Prev()
-			}
+		damage := t.try(func() (err error) {
+			found, next, err = t.list(q, limit)
+			return err
+		})
+		if damage == nil && !t.rotten {
+			return nil
 		}
-		for ; k != nil; k, _ = c.Prev() {
-			op, err := t.indexed(k)
-			if err != nil {
-				return err
-			}
-			if !q.Matches(op) {
-				continue
-			}
-			if len(found) == limit {
-				next = found[limit-1].Key
-				return nil
-			}
-			found = append(found, *op)
-		}
-		return nil
+		ops, unread := t.salvage()
+		found, next = selected(ops, q, limit)
+		return cmp.Or(damage, unread)
 	})
 	return found, next, err
+}
+
+func (t *txn) list(q journal.Query, limit int) (found []journal.Operation, next journal.Key, err error) {
+	c := t.tx.Bucket(opsBucket).Cursor()
+	k, _ := c.Last()
+	if q.Before != "" {
+		if k, _ = c.Seek([]byte(q.Before)); k == nil {
+			k, _ = c.Last()
+		} else {
+			k, _ = c.Prev()
+		}
+	}
+	for ; k != nil; k, _ = c.Prev() {
+		op, err := t.indexed(k)
+		switch {
+		case err != nil:
+			return nil, "", err
+		case !q.Matches(op):
+			continue
+		case len(found) == limit:
+			return found, found[limit-1].Key, nil
+		}
+		found = append(found, *op)
+	}
+	return found, "", nil
 }
 
 // Due implements journal.Journal.
@@ -150,18 +160,30 @@ func (s *Store) NextDue(ctx context.Context) (due time.Time, ok bool, err error)
 // Review implements journal.Journal.
 func (s *Store) Review(ctx context.Context, limit int) (found []journal.Operation, err error) {
 	err = s.read(ctx, func(t *txn) error {
-		found = nil
-		c := t.tx.Bucket(reviewBucket).Cursor()
-		for k, _ := c.First(); k != nil && len(found) < limit; k, _ = c.Next() {
-			op, err := t.indexed(k[8:])
-			if err != nil {
-				return err
-			}
-			found = append(found, *op)
+		damage := t.try(func() (err error) {
+			found, err = t.review(limit)
+			return err
+		})
+		if damage == nil && !t.rotten {
+			return nil
 		}
-		return nil
+		ops, unread := t.salvage()
+		found = waiting(ops, limit)
+		return cmp.Or(damage, unread)
 	})
 	return found, err
+}
+
+func (t *txn) review(limit int) (found []journal.Operation, err error) {
+	c := t.tx.Bucket(reviewBucket).Cursor()
+	for k, _ := c.First(); k != nil && len(found) < limit; k, _ = c.Next() {
+		op, err := t.indexed(k[8:])
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, *op)
+	}
+	return found, nil
 }
 
 // History implements journal.Journal.
@@ -173,17 +195,22 @@ func (s *Store) History(ctx context.Context, key journal.Key) (events []journal.
 		}
 		prefix := join([]byte(key), []byte{0})
 		c := t.tx.Bucket(eventsBucket).Cursor()
+		var damage error
+		n := uint64(0)
 		for k, v := c.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix); k, v = c.Next() {
-			if binary.BigEndian.Uint64(k[len(k)-8:]) != uint64(len(events)) {
-				return fmt.Errorf("%w: the history of operation %s has a gap", journal.ErrDamaged, key)
+			if at := binary.BigEndian.Uint64(k[len(k)-8:]); at != n {
+				damage = cmp.Or(damage, fmt.Errorf("%w: the history of operation %s has a gap", journal.ErrDamaged, key))
+				n = at
 			}
+			n++
 			var e journal.Event
 			if err := openValue(k, v, t.now(), &e); err != nil {
-				return err
+				damage = cmp.Or(damage, err)
+				continue
 			}
 			events = append(events, e)
 		}
-		return nil
+		return damage
 	})
 	return events, err
 }

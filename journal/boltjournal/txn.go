@@ -42,6 +42,7 @@ type txn struct {
 	high    time.Time
 	wrote   bool
 	books   *ledger // of a commit
+	rotten  bool    // the file is damaged: what an index names may not be all that there is
 }
 
 func (t *txn) begin() error {

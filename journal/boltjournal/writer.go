@@ -242,7 +242,7 @@ func (s *Store) serve(db *bolt.DB, t *turn, found condition, group []*member) (g
 	}
 	for _, m := range group {
 		if !m.write {
-			m.err = view(db, m.run)
+			m.err = view(db, found.damaged != nil, m.run)
 			m.err = found.qualify(m.err)
 		}
 	}
@@ -269,9 +269,9 @@ func (c condition) qualify(err error) error {
 }
 
 // view runs a read. A file that cannot be followed is damage, also where the store itself gives up on it.
-func view(db *bolt.DB, run func(*txn) error) (err error) {
+func view(db *bolt.DB, rotten bool, run func(*txn) error) (err error) {
 	defer recovered(&err)
-	return db.View(func(tx *bolt.Tx) error { return run(&txn{tx: tx}) })
+	return db.View(func(tx *bolt.Tx) error { return run(&txn{tx: tx, rotten: rotten}) })
 }
 
 // update runs a write transaction; the same holds.
