@@ -1,6 +1,8 @@
 package command
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -52,37 +54,43 @@ func opsList(c *cli.Context) error {
 	}
 	defer s.close()
 	if before := c.String("before"); before != "" {
-		op, err := s.tools.Find(c.Context, before)
-		if err != nil {
+		op, err := toolbox.Find(c.Context, s.store, before)
+		if err != nil && op.Key == "" {
 			return err
 		}
 		q.Before = op.Key
 	}
 	ops, next, err := s.store.List(c.Context, q)
-	if err != nil {
+	if err != nil && !errors.Is(err, journal.ErrDamaged) {
 		return err
 	}
+	printOperations(c, ops, next, err == nil)
+	return inPart(err)
+}
+
+// printOperations prints a list; whole: there are no others but those behind next.
+func printOperations(c *cli.Context, ops []journal.Operation, next journal.Key, whole bool) {
 	if c.Bool("json") {
 		list := []any{}
 		for _, op := range ops {
 			list = append(list, operationJSON(op))
 		}
 		printJSON(c.App.Writer, map[string]any{"v": 1, "operations": list, "next": orNull(string(next))})
-		return nil
+		return
 	}
 	rows := [][]string{{"NUMBER", "STATE", "WHAT", "EXTERNAL ID", "REGISTERED"}}
 	for _, op := range ops {
 		rows = append(rows, []string{op.Number, stateWord(op), toolbox.Title(op), dash(op.ExternalID), local(op.Registered)})
 	}
-	if len(ops) == 0 {
+	switch {
+	case len(ops) > 0:
+		table(c.App.Writer, rows)
+	case whole:
 		fmt.Fprintln(os.Stderr, "notwice: no operations")
-		return nil
 	}
-	table(c.App.Writer, rows)
 	if next != "" {
 		fmt.Fprintf(os.Stderr, "notwice: there are more; go on with --before %s\n", next)
 	}
-	return nil
 }
 
 // stateWord is the state with the marks that matter to a person.
@@ -115,30 +123,58 @@ func dash(s string) string {
 
 // oneOperation opens the journal and finds the operation that the argument names. The session is the caller's to close.
 func oneOperation(c *cli.Context) (*session, journal.Operation, error) {
+	s, op, damage, err := readableOperation(c)
+	if err == nil && damage != nil {
+		s.close()
+		return nil, journal.Operation{}, damage
+	}
+	return s, op, err
+}
+
+// readableOperation is oneOperation for commands that only show: over a damaged journal damage is not nil, and the operation is what
+// could be read.
+func readableOperation(c *cli.Context) (s *session, op journal.Operation, damage, err error) {
 	if c.NArg() != 1 {
-		return nil, journal.Operation{}, usagef("which operation? give its key, its number, or a unique beginning")
+		return nil, op, nil, usagef("which operation? give its key, its number, or a unique beginning")
 	}
-	s, err := openReader(c)
-	if err != nil {
-		return nil, journal.Operation{}, err
+	if s, err = openReader(c); err != nil {
+		return nil, op, nil, err
 	}
-	op, err := s.tools.Find(c.Context, c.Args().First())
+	op, err = toolbox.Find(c.Context, s.store, c.Args().First())
+	if err != nil && op.Key != "" {
+		return s, op, err, nil
+	}
 	if err != nil {
 		s.close()
-		return nil, op, err
+		return nil, op, nil, err
 	}
-	return s, op, nil
+	return s, op, nil, nil
+}
+
+// inPart is the error for a journal of which only a part could be read, when that part has been shown; nil for nil.
+func inPart(damage error) error {
+	if damage == nil {
+		return nil
+	}
+	f := explain(damage)
+	f.meaning = "What can be read of it was shown; it may not be all, nor the latest. Nothing was sent."
+	return f
 }
 
 func opsShow(c *cli.Context) error {
-	s, op, err := oneOperation(c)
+	s, op, damage, err := readableOperation(c)
 	if err != nil {
 		return err
 	}
 	defer s.close()
+	printOperation(c, op)
+	return inPart(damage)
+}
+
+func printOperation(c *cli.Context, op journal.Operation) {
 	if c.Bool("json") {
 		printJSON(c.App.Writer, map[string]any{"v": 1, "operation": operationJSON(op)})
-		return nil
+		return
 	}
 	rows := [][]string{
 		{"what", toolbox.Title(op)}, {"state", stateWord(op)}, {"key", string(op.Key)}, {"number", op.Number}, {"account", op.Account},
@@ -155,25 +191,24 @@ func opsShow(c *cli.Context) error {
 		rows = append(rows, []string{"contradiction", local(f.At) + " " + toolbox.FlagText(f)})
 	}
 	table(c.App.Writer, rows)
-	return nil
 }
 
 func opsHistory(c *cli.Context) error {
-	s, op, err := oneOperation(c)
+	s, op, damage, err := readableOperation(c)
 	if err != nil {
 		return err
 	}
 	defer s.close()
 	events, err := s.store.History(c.Context, op.Key)
-	if err != nil {
+	if err != nil && !errors.Is(err, journal.ErrDamaged) {
 		return err
 	}
 	if c.Bool("json") {
-		printJSON(c.App.Writer, map[string]any{"v": 1, "operation": operationJSON(op), "events": events})
-		return nil
+		printJSON(c.App.Writer, map[string]any{"v": 1, "operation": operationJSON(op), "events": append([]journal.Event{}, events...)})
+	} else {
+		table(c.App.Writer, historyRows(op, events))
 	}
-	table(c.App.Writer, historyRows(op, events))
-	return nil
+	return inPart(cmp.Or(damage, err))
 }
 
 // historyRows is the timeline of an operation.

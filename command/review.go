@@ -77,11 +77,13 @@ func reviewList(c *cli.Context) error {
 	}
 	defer s.close()
 	ops, err := s.store.Review(c.Context, c.Int("limit"))
-	if err != nil {
+	if err != nil && !errors.Is(err, journal.ErrDamaged) {
 		return err
 	}
-	printReview(c, ops)
-	return nil
+	if err == nil || len(ops) > 0 || c.Bool("json") { // that nothing waits cannot be said of a damaged journal
+		printReview(c, ops)
+	}
+	return inPart(err)
 }
 
 func printReview(c *cli.Context, ops []journal.Operation) {
@@ -124,11 +126,15 @@ func whyItWaits(op journal.Operation) string {
 }
 
 func reviewShow(c *cli.Context) error {
-	s, op, err := oneOperation(c)
+	s, op, damage, err := readableOperation(c)
 	if err != nil {
 		return err
 	}
 	defer s.close()
+	if damage != nil { // nothing can be decided of it
+		printOperation(c, op)
+		return inPart(damage)
+	}
 	d, err := newDossier(s.tools, op, time.Now())
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -33,7 +34,7 @@ func TestScripts(t *testing.T) {
 			}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": code, "codeof": codeOf},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": code, "codeof": codeOf, "rot": rot},
 		Condition: func(name string) (bool, error) {
 			return name == "unix" && runtime.GOOS != "windows", nil
 		},
@@ -66,6 +67,27 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 	if got != args[0] {
 		ts.Fatalf("exit code %s, want %s", got, args[0])
 	}
+}
+
+// rot damages a file as a bad disk does, wherever it holds a text: rot byte FILE TEXT flips a bit of it, rot page FILE TEXT empties
+// the pages of 4 KiB that it stands in.
+func rot(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: rot byte|page FILE TEXT")
+	}
+	const page = 4096
+	data, text, found := []byte(ts.ReadFile(args[1])), []byte(args[2]), 0
+	for at := bytes.Index(data, text); at >= 0; at = bytes.Index(data, text) {
+		if found++; args[0] == "page" {
+			clear(data[at/page*page : min(at/page*page+page, len(data))])
+		} else {
+			data[at] ^= 1
+		}
+	}
+	if found == 0 {
+		ts.Fatalf("%s does not hold %q", args[1], text)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), data, 0o600))
 }
 
 // firstNumber prints the operation number of the first entry in a review list as JSON.

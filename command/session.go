@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"notwice/fakeprovider"
+	"notwice/journal"
 	"notwice/journal/boltjournal"
 	"notwice/scenarios/demo"
 	"notwice/toolbox"
@@ -129,13 +131,15 @@ func newSession(c *cli.Context) (*session, error) {
 }
 
 // openReader opens the journal with the tools that are declared, and no provider: for commands that show. What needs nobody
-// outside is moved on first, so that they show the present.
+// outside is moved on first, so that they show the present. Over a damaged file there are no tools: what can be read is still shown.
 func openReader(c *cli.Context) (*session, error) {
 	s, err := newSession(c)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.addTools(c.Context, "http://127.0.0.1:1", "fake"); err != nil { // declared only: nothing is asked there
+	if err := s.addTools(c.Context, "http://127.0.0.1:1", "fake"); errors.Is(err, journal.ErrDamaged) { // declared only: nothing is asked there
+		return s, nil
+	} else if err != nil {
 		s.close()
 		return nil, err
 	}
