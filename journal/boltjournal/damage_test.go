@@ -501,29 +501,64 @@ func TestRot(t *testing.T) {
 	t.Logf("noticed, by kind, of 40 each: %v", seen)
 }
 
-// A page that leads back to itself would be followed until the stack is full, which ends the process.
+// A page that leads back to itself would be followed until memory is full, which ends the process. It is seen also where the page is
+// wrong in another way, for bbolt follows it all the same.
 func TestPageThatLeadsToItself(t *testing.T) {
 	path, _ := made(t, 60)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	wrong := map[string]func(p []byte, id int) []byte{
+		"otherwise whole":   func(p []byte, _ int) []byte { return p },
+		"of too many pages": func(p []byte, id int) []byte { p[id*pageSize+12] = 0xff; return p },
+		"without entries":   func(p []byte, id int) []byte { p[id*pageSize+10] = 0; return p },
+		"out of the file": func(p []byte, id int) []byte {
+			binary.NativeEndian.PutUint64(p[id*pageSize+pageHead+8:], 0)
+			p[id*pageSize+11] = 0xff
+			return p
+		},
+		"through a list of free pages": func(p []byte, id int) []byte {
+			free := int(word(p[pageHead+32:]))
+			binary.NativeEndian.PutUint64(p[id*pageSize+pageHead+8:], uint64(free))
+			for n := range 100 {
+				binary.NativeEndian.PutUint64(p[free*pageSize+pageHead+16*n+8:], uint64(id))
+			}
+			binary.NativeEndian.PutUint16(p[free*pageSize+10:], 100)
+			return p
+		},
+	}
 	found := 0
 	for id := 2; id < len(data)/pageSize; id++ {
-		p := bytes.Clone(data)
-		here := p[id*pageSize:]
-		if word(here) != uint64(id) || quarter(here[8:]) != branchPage {
+		here := data[id*pageSize:]
+		if word(here) != uint64(id) || quarter(here[8:]) != branchPage || !inUse(t, path, data, id) {
 			continue
 		}
-		binary.NativeEndian.PutUint64(here[pageHead+8:], uint64(id))
-		write(t, path, p)
-		if _, err := Open(path, Options{}); errors.Is(err, journal.ErrDamaged) {
-			found++
+		found++
+		for name, how := range wrong {
+			p := bytes.Clone(data)
+			binary.NativeEndian.PutUint64(p[id*pageSize+pageHead+8:], uint64(id))
+			write(t, path, how(p, id))
+			if _, err := Open(path, Options{}); !errors.Is(err, journal.ErrDamaged) {
+				t.Errorf("page %d, %s: %v", id, name, err)
+			}
 		}
 	}
 	if found == 0 {
-		t.Error("no page led to itself, or nobody saw it")
+		t.Error("the journal has no branch")
 	}
+}
+
+// inUse reports whether a page belongs to the tree: without it the file is damaged.
+func inUse(t *testing.T, path string, data []byte, id int) bool {
+	p := bytes.Clone(data)
+	clear(p[id*pageSize : (id+1)*pageSize])
+	write(t, path, p)
+	damaged, err := inspect(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return damaged != nil
 }
 
 // A damaged file is not written, not even to bring it up to this version.

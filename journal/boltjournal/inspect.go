@@ -21,12 +21,13 @@ const (
 	pageHead   = 16
 	branchPage = 0x01
 	leafPage   = 0x02
+	headPage   = 0x04
 	freePage   = 0x10
 	bucketLeaf = 0x01
 )
 
-// errLoop: a page leads back to itself; bbolt would follow it until its stack is full.
-var errLoop = errors.New("a page leads back to itself")
+// errEndless: bbolt would follow a page until memory is full.
+var errEndless = errors.New("a page leads back to itself, or out of the file")
 
 // head is one of the two pages that say where everything is.
 type head struct {
@@ -39,11 +40,9 @@ type inspection struct {
 	size    int64
 	head    head
 	seen    map[uint64]bool
-	path    []uint64 // the pages that lead to the present one
 	sum     sum
 	meta    map[string][]byte
 	damaged error // the first fault
-	loop    bool
 }
 
 // inspect reads a whole journal file. damaged is what is wrong with its contents; err says that it must not be opened at all.
@@ -64,13 +63,13 @@ func inspect(path string) (damaged, err error) {
 	i.tree(i.head.root, nil, nil, nil)
 	i.free()
 	i.compare()
-	if i.loop {
-		return nil, fmt.Errorf("%w: %s: %v", journal.ErrDamaged, path, i.damaged)
+	switch {
+	case i.damaged == nil:
+		return nil, nil
+	case endless(f, i.head.root):
+		return nil, fmt.Errorf("%w: %s: %v", journal.ErrDamaged, path, errEndless)
 	}
-	if i.damaged != nil {
-		damaged = fmt.Errorf("%w: %s: %v", journal.ErrDamaged, path, i.damaged)
-	}
-	return damaged, nil
+	return fmt.Errorf("%w: %s: %v", journal.ErrDamaged, path, i.damaged), nil
 }
 
 func (i *inspection) fault(format string, args ...any) {
@@ -140,14 +139,8 @@ func (i *inspection) page(id uint64, kinds uint16) []byte {
 
 // tree walks through a bucket's pages. Their keys lie from first on, and before end where that is not nil.
 func (i *inspection) tree(id uint64, bucket, first, end []byte) {
-	if slices.Contains(i.path, id) {
-		i.damaged, i.loop = errLoop, true
-		return
-	}
 	if b := i.page(id, branchPage|leafPage); b != nil {
-		i.path = append(i.path, id)
 		i.node(b, bucket, first, end)
-		i.path = i.path[:len(i.path)-1]
 	}
 }
 

@@ -143,7 +143,7 @@ func (s *Store) openFile(t *turn) (db *bolt.DB, c condition, err error) {
 			return nil, c, err
 		}
 	}
-	if db, err = openBolt(s.path, s.opts.Patience); err != nil {
+	if db, err = openBolt(s.path, s.opts.Patience, c.damaged != nil); err != nil {
 		return nil, c, err
 	}
 	if t.file, err = os.Stat(s.path); err != nil {
@@ -179,7 +179,8 @@ func private(folder string) error {
 	return nil
 }
 
-func openBolt(path string, patience time.Duration) (db *bolt.DB, err error) {
+// openBolt opens a file. A damaged one is only read: bbolt does not ask then which pages are free, where it may give up.
+func openBolt(path string, patience time.Duration, damaged bool) (db *bolt.DB, err error) {
 	var file *os.File
 	defer func() {
 		if r := recover(); r != nil {
@@ -189,7 +190,7 @@ func openBolt(path string, patience time.Duration) (db *bolt.DB, err error) {
 		}
 	}()
 	db, err = bolt.Open(path, 0o600, &bolt.Options{
-		Timeout: patience, PageSize: pageSize, FreelistType: bolt.FreelistMapType,
+		Timeout: patience, PageSize: pageSize, FreelistType: bolt.FreelistMapType, ReadOnly: damaged,
 		OpenFile: func(name string, flag int, mode os.FileMode) (f *os.File, err error) {
 			file, err = os.OpenFile(name, flag, mode)
 			return file, err
@@ -232,7 +233,7 @@ func create(path string) error {
 	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("journal: %w", err)
 	}
-	db, err := openBolt(temp, time.Second)
+	db, err := openBolt(temp, time.Second, false)
 	if err != nil {
 		return err
 	}
