@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"testing"
 	"time"
 
@@ -419,8 +420,9 @@ func TestVersionOneIsMigrated(t *testing.T) {
 	}
 }
 
-// Rot: a page flipped, taken for another, emptied, left as it was before, or the file cut, each under a mark of another run of the
-// machine and under its own. Whatever is answered is right, or says that something is lost.
+// Rot: a page flipped, taken for another, emptied, left as it was before, or the file cut; in a file that shows that it was touched, and
+// in one that does not, as a bad disk leaves it, and was read whole a while ago. Whatever is answered is right, or says that something is
+// lost.
 func TestRot(t *testing.T) {
 	path, ops := made(t, 60)
 	past, err := os.ReadFile(path)
@@ -449,6 +451,11 @@ func TestRot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	left, err := readMark(path + ".lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	idle := regexp.MustCompile(`whole=\d+`).ReplaceAll(lines, fmt.Appendf(nil, "whole=%020d", time.Now().Add(-wholeFor).UnixNano()))
 	random := rand.New(rand.NewPCG(4, 2))
 	pages := len(whole) / pageSize
 	page := func(b []byte, i int) []byte { return b[i*pageSize : (i+1)*pageSize] }
@@ -478,7 +485,14 @@ func TestRot(t *testing.T) {
 	for n := range 40 * len(kinds) {
 		kind := n % len(kinds)
 		data := kinds[kind](bytes.Clone(whole), 2+random.IntN(pages-2), 2+random.IntN(pages-2))
-		got, err := everything.at(path, photo{file: data, mark: lines})
+		write(t, path, data)
+		write(t, path+".lock", idle)
+		if n%2 == 1 {
+			if err := os.Chtimes(path, time.Time{}, time.Unix(0, left.changed)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := everything.read(path)
 		if err == nil {
 			v := compare(got, says, says)
 			if v.wrong != "" {
@@ -593,12 +607,17 @@ func TestUntouchedWithoutNameOfTheRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := mark{boot: noBoot, size: info.Size(), changed: info.ModTime().UnixNano()}
+	left := mark{boot: noBoot, size: info.Size(), changed: info.ModTime().UnixNano(), whole: time.Now().UnixNano()}
 	nameless, named := &turn{boot: noBoot, noted: left}, &turn{boot: "00000000000000aa", noted: left}
 	if nameless.untouched(info, false) || !nameless.untouched(info, true) || named.untouched(info, true) {
 		t.Error("a file is trusted that nobody vouches for, or one that was seen is not")
 	}
 	if named.noted.boot = named.boot; !named.untouched(info, false) {
 		t.Error("a file is as it was left in this run, and is read whole again")
+	}
+	for _, past := range []time.Duration{wholeFor, -time.Minute} {
+		if named.noted.whole = time.Now().Add(-past).UnixNano(); named.untouched(info, false) {
+			t.Errorf("a file that was read whole %v ago is trusted", past)
+		}
 	}
 }

@@ -142,6 +142,7 @@ func (s *Store) openFile(t *turn) (db *bolt.DB, c condition, err error) {
 		if c.damaged, err = inspect(s.path); err != nil {
 			return nil, c, err
 		}
+		t.noted.whole = time.Now().UnixNano() // noted once the turn vouches for the file
 	}
 	if db, err = openBolt(s.path, s.opts.Patience, c.damaged != nil); err != nil {
 		return nil, c, err

@@ -116,7 +116,12 @@ type mark struct {
 	boot    string // the machine's run in which the file was left so, as 16 digits; zeros: not known
 	size    int64  // of the file as it was left
 	changed int64  // and when it was last changed, in nanoseconds
+	whole   int64  // when it was last read whole and found sound, in nanoseconds
 }
+
+// wholeFor is how long a file that was read whole is trusted. Rot does not change the time of a file's last change, so the file is read
+// whole now and then even where nobody else has touched it.
+const wholeFor = 10 * time.Minute
 
 const noBoot = "0000000000000000"
 
@@ -141,11 +146,13 @@ func (t *turn) leave(running uint64) error {
 }
 
 // untouched reports whether a file is as the last turn left it, in this run of the machine. Where the system does not name its
-// runs, a program that has seen the file whole knows that it is still the same run.
+// runs, a program that has seen the file whole knows that it is still the same run. It is not for ever: what was read whole long ago
+// may have rotted since.
 func (t *turn) untouched(file os.FileInfo, seen bool) bool {
 	m := t.noted
 	same := m.boot == t.boot && (t.boot != noBoot || seen)
-	return same && m.size == file.Size() && m.changed == file.ModTime().UnixNano()
+	age := time.Since(time.Unix(0, m.whole))
+	return same && age >= 0 && age < wholeFor && m.size == file.Size() && m.changed == file.ModTime().UnixNano()
 }
 
 // setMark writes a mark. It needs no sync: one that is too old is harmless.
@@ -154,7 +161,7 @@ func (t *turn) setMark(m mark) error {
 	if m.boot == "" {
 		m.boot = noBoot
 	}
-	line := fmt.Appendf(nil, "notwice running=%020d pid=%010d boot=%s size=%020d changed=%020d\n", m.running, os.Getpid(), m.boot, m.size, m.changed)
+	line := fmt.Appendf(nil, "notwice running=%020d pid=%010d boot=%s size=%020d changed=%020d whole=%020d\n", m.running, os.Getpid(), m.boot, m.size, m.changed, m.whole)
 	if _, err := t.lines.WriteAt(line, markAt); err != nil {
 		return fmt.Errorf("journal lock: %w", err)
 	}
@@ -175,7 +182,7 @@ func readMark(path string) (m mark, err error) {
 		return m, fmt.Errorf("%w: %s: the mark cannot be read", journal.ErrDamaged, path)
 	}
 	line, _, _ := strings.Cut(string(data[markAt:]), "\n")
-	n, err := fmt.Sscanf(line, "notwice running=%d pid=%d boot=%s size=%d changed=%d", &m.running, &m.pid, &m.boot, &m.size, &m.changed)
+	n, err := fmt.Sscanf(line, "notwice running=%d pid=%d boot=%s size=%d changed=%d whole=%d", &m.running, &m.pid, &m.boot, &m.size, &m.changed, &m.whole)
 	if n < 2 || n > 2 && err != nil {
 		return m, fmt.Errorf("%w: %s: the mark cannot be read", journal.ErrDamaged, path)
 	}
